@@ -1,0 +1,99 @@
+"""`Batch`: one step's samples as 1-D numpy columns, the response tokens of all samples end to end."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strop.sample import Group, Sample
+
+
+@dataclass(slots=True)
+class Batch:
+    """S samples with N response tokens in all.
+
+    Column order is fixed: groups in the order given, samples by index, tokens by position. Per-token
+    columns are float32 [N]; `offsets` [S + 1] says where each sample's tokens begin.
+    """
+
+    samples: list[Sample]
+    update: NDArray[np.int32]
+    """[S] which update of the step trains the sample; a trajectory never straddles updates."""
+    num_updates: int
+    max_response_tokens: int
+    """The constant of `seq_sum_const`."""
+    temperature: float
+    offsets: NDArray[np.int64] = field(init=False)
+    mask: NDArray[np.bool_] = field(init=False)
+    """[N] trained tokens; a removed sample has none."""
+    behavior: NDArray[np.float32] = field(init=False)
+    """[N] log-prob recorded by the sampler, NaN where not sampled."""
+    advantage: NDArray[np.float32] = field(init=False)
+    """[N] written by `Algorithm.credit`."""
+    scored: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    """[N] each: `old`, `ref`, as far as the algorithm needs them."""
+
+    def __post_init__(self) -> None:
+        lengths = [s.response_length for s in self.samples]
+        self.offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        masks = [s.response_tokens.mask & (not s.remove_sample) for s in self.samples]
+        self.mask = np.concatenate([*masks, np.zeros(0, bool)])
+        behavior = [s.response_tokens.behavior for s in self.samples]
+        self.behavior = np.concatenate([*behavior, np.zeros(0, np.float32)])
+        self.advantage = np.zeros(self.num_tokens, np.float32)
+
+    @property
+    def num_tokens(self) -> int:
+        """N: response tokens, tool tokens included."""
+        return int(self.offsets[-1])
+
+    @property
+    def rewards(self) -> NDArray[np.float64]:
+        """[S]"""
+        return np.array([s.reward for s in self.samples], np.float64)
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """[S] group id of each sample."""
+        return np.array([s.group_id for s in self.samples], np.int64)
+
+    @property
+    def trajectories(self) -> NDArray[np.int64]:
+        """[S] trajectory id of each sample."""
+        return np.array([s.trajectory_id for s in self.samples], np.int64)
+
+    @property
+    def sample_of_token(self) -> NDArray[np.int64]:
+        """[N] row of the sample that each token belongs to."""
+        return np.repeat(np.arange(len(self.samples)), np.diff(self.offsets))
+
+    def spread(self, per_sample: NDArray[np.floating]) -> NDArray[np.float32]:
+        """[S] → [N]: the same value on every token of a sample."""
+        return per_sample[self.sample_of_token].astype(np.float32)
+
+    def tokens_of(self, row: int) -> slice:
+        """Where the tokens of sample `row` stand in the per-token columns."""
+        return slice(int(self.offsets[row]), int(self.offsets[row + 1]))
+
+
+def make_batch(
+    groups: list[Group], *, num_updates: int, max_response_tokens: int, temperature: float
+) -> Batch:
+    """Lay the samples of `groups` out, and deal whole groups to updates, in order and evenly by trajectories.
+
+    Groups stay whole, so an update sees every sample of its prompts.
+    """
+    samples = [s for group in groups for s in sorted(group.samples, key=lambda s: s.index)]
+    trajectories = len({s.trajectory_id for s in samples})
+    update, seen = np.zeros(len(samples), np.int32), set[int]()
+    for row, sample in enumerate(samples):
+        before = len(seen) if sample.trajectory_id not in seen else len(seen) - 1
+        seen.add(sample.trajectory_id)
+        update[row] = min(before * num_updates // max(trajectories, 1), num_updates - 1)
+    return Batch(
+        samples=samples,
+        update=update,
+        num_updates=num_updates,
+        max_response_tokens=max_response_tokens,
+        temperature=temperature,
+    )

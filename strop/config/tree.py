@@ -1,0 +1,267 @@
+"""Every key of a run, with its default and its help; read top to bottom it is the reference page.
+
+A component receives its own section, never the root. What follows from the keys is computed once, in
+`runtime/plan.py`; what must hold between keys is in `config/rules.py`.
+"""
+
+from typing import Any, Literal
+
+from strop.config.keys import Section, key
+
+Dtype = Literal["float32", "bfloat16"]
+Options = dict[str, Any]
+
+
+class Prompts(Section):
+    """Where tasks come from: files of rows, or a procedural source; one of the two."""
+
+    files: list[str] = key(list, slime="--prompt-data", path="file")
+    """JSONL files, read in order."""
+    source: str | None = key(None, path="plugin")
+    """A function `(rng, **options) -> {"prompt": …, "label": …}` that makes a task: `file.py:name`."""
+    options: Options = key(dict)
+    """Keyword arguments of `source`."""
+    input_key: str = key("prompt", slime="--input-key")
+    """Field of a row that holds the prompt: text, or a list of chat messages."""
+    label_key: str = key("label", slime="--label-key")
+    """Field of a row that holds what the reward compares with."""
+    metadata_key: str = key("metadata", slime="--metadata-key")
+    """Field of a row that holds a table of further facts; may be absent."""
+    tool_key: str = key("tools", slime="--tool-key")
+    """Field of a row that holds tool descriptions for the chat template; may be absent."""
+    chat_template: bool = key(True, slime="--apply-chat-template")
+    """Render prompts with the model's chat template; text becomes one user message. false: text as it is."""
+    max_tokens: int | None = key(None, slime="--rollout-max-prompt-len", ge=1)
+    """Prompts longer than this are left out, and counted."""
+    shuffle: bool = key(True)
+    """A new order in each epoch, from `seed` and the epoch alone. slime: --rollout-shuffle."""
+    seed: int = key(42, slime="--rollout-seed", ge=0)
+    """Of the order, and of procedural tasks."""
+
+
+class Env(Section):
+    """What answers the model."""
+
+    type: str = key("single_turn", path="plugin")
+    """`single_turn`, `calculator`, or `file.py:Name` of an Environment."""
+    options: Options = key(dict)
+    """Keyword arguments of the environment."""
+    max_turns: int = key(8, slime="--max-turns", ge=1)
+    """Replies of the model at most; then the episode ends as truncated."""
+    timeout_s: float = key(60.0, gt=0)
+    """For one call into the environment."""
+
+
+class Engine(Section):
+    """What turns tokens into tokens."""
+
+    backend: Literal["local"] = key("local")
+    """`local`: in this process, on torch."""
+    dtype: Dtype = key("float32")
+    """Of weights, activations and KV cache. Equal to `train.dtype`, the two share one set of weights."""
+    max_tokens: int = key(16384, ge=64)
+    """Size of the KV cache in tokens: sequences decoded at once × the longest of them."""
+
+
+class Rollout(Section):
+    """How many samples a step takes, and how they are drawn."""
+
+    batch_size: int = key(8, slime="--rollout-batch-size", ge=1)
+    """Prompts (groups) a step."""
+    samples_per_prompt: int = key(8, slime="--n-samples-per-prompt", ge=1)
+    """Samples of one prompt: a group."""
+    max_response_tokens: int = key(256, slime="--rollout-max-response-len", ge=1)
+    """Tokens after the prompt at most, over all turns, tool tokens included."""
+    temperature: float = key(1.0, slime="--rollout-temperature", gt=0)
+    """Also divides the trainer's logits, so that both sides speak of one distribution."""
+    stop_token_ids: list[int] = key(list, slime="--rollout-stop-token-ids")
+    """Ids that end a reply, beside the model's own end-of-turn ids."""
+    over_sample: int = key(0, ge=0)
+    """Groups started beyond `batch_size` in the first round; surplus groups are dropped by name."""
+    keep: str | None = key(None, slime="--dynamic-sampling-filter-path", path="plugin")
+    """Which groups are trained: `reward_std` (rewards that differ, as in DAPO) or `file.py:name`."""
+    max_tries: int = key(20, ge=1)
+    """Rounds of replacing dropped groups before the run stops and says that there is nothing to learn."""
+    generate: str | None = key(None, path="plugin")
+    """A function `async (prompt, ctx) -> list[Sample]` that replaces the whole episode."""
+
+
+class Reward(Section):
+    """What a sample is worth."""
+
+    fn: str = key("exact", path="plugin")
+    """`exact`, `regex`, `first_number`, `format`, or `file.py:name` of a function of the sample."""
+    options: Options = key(dict)
+    """Keyword arguments of the reward."""
+    timeout_s: float = key(30.0, gt=0)
+    """For one call; a call that takes longer is retried, then its group is dropped and counted."""
+    retries: int = key(2, ge=0)
+    """Further calls after a failure."""
+    concurrency: int = key(64, ge=1)
+    """Calls at once."""
+
+
+class Buffer(Section):
+    """Finished groups between rollout and training."""
+
+    staleness: int = key(0, ge=0)
+    """Versions that may lie between sampling and training; 0 is synchronous."""
+
+
+class Algo(Section):
+    """How rewards become gradients. Every convention on which frameworks differ is a key."""
+
+    type: Literal["grpo"] = key("grpo", slime="--advantage-estimator")
+    """`grpo`: advantages relative to the group (arXiv:2402.03300)."""
+    normalize_std: bool = key(True)
+    """Divide by the group's unbiased standard deviation + 1e-6; false is Dr. GRPO (arXiv:2503.20783).
+    slime: --disable-grpo-std-normalization."""
+    aggregation: Literal["token_mean", "seq_mean_token_mean", "seq_mean_token_sum", "seq_sum_const"] = key(
+        "token_mean"
+    )
+    """From per-token losses to one number; all denominators are of the whole update. `token_mean`: DAPO;
+    `seq_mean_token_mean`: the original GRPO and slime's default; `seq_sum_const`: Dr. GRPO, with
+    `rollout.max_response_tokens` as the constant. slime: --calculate-per-token-loss."""
+    clip_low: float = key(0.2, slime="--eps-clip", ge=0, lt=1)
+    """The probability ratio is clipped below at 1 − this."""
+    clip_high: float = key(0.28, slime="--eps-clip-high", ge=0)
+    """… and above at 1 + this (DAPO's clip-higher, arXiv:2503.14476)."""
+    dual_clip: float | None = key(None, slime="--eps-clip-c", gt=1)
+    """For negative advantages the loss is at most this × |advantage| (arXiv:1912.09729)."""
+    kl_loss_coef: float = key(0.0, slime="--kl-loss-coef", ge=0)
+    """Weight of KL(policy ‖ reference) in the loss; the reference is the model that the run began with."""
+    kl_loss_type: Literal["k1", "k2", "k3", "low_var_kl"] = key("k3", slime="--kl-loss-type")
+    """Its estimator; `low_var_kl` is k3 clamped to ±10. `k1` as a loss has no expected gradient."""
+    entropy_coef: float = key(0.0, slime="--entropy-coef", ge=0)
+    """Weight of the entropy bonus."""
+
+
+class Optim(Section):
+    """AdamW on float32 master weights."""
+
+    lr: float = key(1e-6, slime="--lr", ge=0)
+    """Peak learning rate."""
+    betas: tuple[float, float] = key((0.9, 0.98))
+    """slime: --adam-beta1, --adam-beta2."""
+    eps: float = key(1e-8, slime="--adam-eps", gt=0)
+    weight_decay: float = key(0.0, slime="--weight-decay", ge=0)
+    """On matrices only; norms and biases are not decayed."""
+    clip: float = key(1.0, slime="--clip-grad", gt=0)
+    """Largest gradient norm."""
+    schedule: Literal["constant", "linear", "cosine"] = key("constant", slime="--lr-decay-style")
+    """Course of the learning rate after warm-up, over `loop.steps`; the last two end at 0."""
+    warmup: int = key(0, slime="--lr-warmup-iters", ge=0)
+    """Updates of linear warm-up."""
+
+
+class Train(Section):
+    """How a batch becomes an update."""
+
+    backend: Literal["local"] = key("local")
+    """`local`: in this process, on torch."""
+    batch_size: int | None = key(None, slime="--global-batch-size", ge=1)
+    """Samples (trajectories) an update. Unset, it follows from the batch identity:
+    rollout.batch_size × samples_per_prompt = batch_size × updates_per_step."""
+    updates_per_step: int = key(1, slime="--num-steps-per-rollout", ge=1)
+    """Optimizer updates a step."""
+    max_tokens_per_device: int = key(4096, slime="--max-tokens-per-gpu", ge=1)
+    """Token budget of a micro-batch; changes memory and speed, never the result."""
+    dtype: Dtype = key("float32")
+    """Of the computation; master weights and optimizer stay float32."""
+    on_nan: Literal["stop", "skip"] = key("stop")
+    """When a loss or gradient is not finite: end the run, or skip the update and count it."""
+    optim: Optim = key(Optim)
+
+
+class Sync(Section):
+    """How new weights reach the engine."""
+
+    transport: Literal["share"] = key("share")
+    """`share`: one process, one set of weights, or a copy when dtypes differ."""
+
+
+class EvalSet(Section):
+    """One held-out data set."""
+
+    name: str = key(min_length=1)
+    files: list[str] = key(list, path="file")
+    """JSONL files."""
+    source: str | None = key(None, path="plugin")
+    """A procedural source, as in `prompts.source`."""
+    options: Options = key(dict)
+    """Keyword arguments of `source`."""
+    n: int | None = key(None, ge=1)
+    """Prompts to take from the start; needed with `source`, all rows when unset."""
+    samples_per_prompt: int = key(1, ge=1)
+    temperature: float = key(0.0, ge=0)
+    """0 is greedy."""
+
+
+class Eval(Section):
+    """The same rollout on held-out prompts, at the start, every n steps, and at the end."""
+
+    every: int = key(0, slime="--eval-interval", ge=0)
+    """Steps between evaluations; 0: at the start and the end only."""
+    datasets: list[EvalSet] = key(list)
+    """`[[eval.datasets]]` tables."""
+
+
+class Store(Section):
+    """The run directory and its checkpoints."""
+
+    dir: str | None = key(None)
+    """Where the run goes; must not exist unless --resume. Unset: runs/<name>-<time>."""
+    checkpoint_every: int = key(0, slime="--save-interval", ge=0)
+    """Steps between checkpoints; 0: at the end only."""
+    keep: int = key(1, ge=1)
+    """Checkpoints to keep."""
+
+
+class Runtime(Section):
+    """Where the parts run."""
+
+    backend: Literal["embedded"] = key("embedded")
+    """`embedded`: one process on this machine."""
+    threads: int | None = key(None, ge=1)
+    """Compute threads; unset: the cores that this process may use."""
+
+
+class Telemetry(Section):
+    """What is shown while it runs; metrics.jsonl is always written."""
+
+    sinks: list[Literal["console"]] = key(lambda: ["console"])
+    """`console`: live in a terminal, plain lines elsewhere."""
+    show_sample_every: int = key(5, ge=0)
+    """Steps between samples shown on the console; 0: never."""
+
+
+class Loop(Section):
+    """How long, and from which seed."""
+
+    steps: int = key(slime="--num-rollout", ge=0)
+    """Passes of the loop."""
+    seed: int = key(0, slime="--seed", ge=0)
+    """Of everything random in the run, except data order (`prompts.seed`)."""
+
+
+class Config(Section):
+    """A run: `strop train RUN.toml [--section.key value …]`."""
+
+    name: str = key("run", min_length=1, pattern=r"^[A-Za-z0-9._-]+$")
+    """Of the run; part of the default run directory."""
+    model: str = key(slime="--hf-checkpoint", path="model")
+    """`tiny`, `smollm2-135m`, or a directory with a model and its tokenizer."""
+    prompts: Prompts = key(Prompts)
+    env: Env = key(Env)
+    engine: Engine = key(Engine)
+    rollout: Rollout = key(Rollout)
+    reward: Reward = key(Reward)
+    buffer: Buffer = key(Buffer)
+    algo: Algo = key(Algo)
+    train: Train = key(Train)
+    sync: Sync = key(Sync)
+    eval: Eval = key(Eval)
+    store: Store = key(Store)
+    runtime: Runtime = key(Runtime)
+    telemetry: Telemetry = key(Telemetry)
+    loop: Loop
