@@ -36,4 +36,5 @@ def uniforms(seeds: NDArray[np.uint64], positions: NDArray[np.int64]) -> NDArray
         state = (state ^ (state >> np.uint64(30))) * _MIX_1
         state = (state ^ (state >> np.uint64(27))) * _MIX_2
         state = state ^ (state >> np.uint64(31))
-    return (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    unit: NDArray[np.float64] = (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return unit

@@ -6,6 +6,7 @@ are checked.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ class Tokens:
     def __post_init__(self) -> None:
         dtypes = (np.int32, np.bool_, np.bool_, np.float32, np.int32)
         for spec, dtype in zip(fields(self), dtypes, strict=True):
-            array = np.array(getattr(self, spec.name), dtype=dtype)
+            array: NDArray[Any] = np.array(getattr(self, spec.name), dtype=dtype)
             array.flags.writeable = False
             object.__setattr__(self, spec.name, array)
         self._check()

@@ -1,0 +1,175 @@
+"""The local engine: continuous batching over our own cache, in this process."""
+
+import asyncio
+from typing import Any
+
+import torch
+
+from strop.engines.base import Completion, Request, Weights
+from strop.engines.local.batch import RunningBatch, Sequence
+from strop.engines.local.decoder import Decoder
+from strop.errors import EngineFailed, InputError
+from strop.nn.loading import CausalLM
+from strop.runtime.compute import Compute
+
+_SETTLE_TICKS = 8
+"""Turns of the event loop before a step, in which everyone who is ready hands in requests. With
+environments that do not wait for the outside world, the batch is then a function of the requests alone."""
+
+
+class LocalEngine:
+    """Serves `generate` while `serve()` runs, in a task that the caller owns."""
+
+    def __init__(
+        self,
+        model: CausalLM,
+        compute: Compute,
+        *,
+        max_tokens: int,
+        stop_ids: tuple[int, ...],
+        version: int = 0,
+    ) -> None:
+        self._model = model
+        self._compute = compute
+        self._max_tokens = max_tokens
+        self._stop_ids = frozenset(stop_ids)
+        self._decoder = Decoder(model)
+        self._batch = RunningBatch(self._decoder, max_tokens=max_tokens)
+        self._batch.version = version
+        self._waiting: list[Sequence] = []
+        self._futures: dict[str, asyncio.Future[Completion]] = {}
+        self._work = asyncio.Event()
+        self._running = asyncio.Event()
+        self._running.set()
+        self._between_steps = asyncio.Lock()
+        self._broken: str | None = None
+        self.tokens_drawn = 0
+        """Since the engine was made."""
+
+    async def generate(self, request: Request) -> Completion:
+        """See `engines.base.Engine`."""
+        self._refuse_what_never_fits(request)
+        if self._broken is not None:
+            raise EngineFailed(self._broken)
+        stops = self._stop_ids | frozenset(request.sampling.stop_token_ids)
+        self._waiting.append(Sequence(request, stops))
+        future = self._futures[request.id] = asyncio.get_running_loop().create_future()
+        self._work.set()
+        try:
+            return await future
+        finally:
+            del self._futures[request.id]
+
+    def _refuse_what_never_fits(self, request: Request) -> None:
+        needed = len(request.ids) + request.sampling.max_tokens
+        limit = min(self._max_tokens - 32, self._model.max_positions)
+        if request.id in self._futures:
+            raise ValueError(f"request id {request.id!r} is in use")
+        if len(request.ids) == 0 or request.sampling.max_tokens < 1:
+            raise ValueError("a request needs at least one id and max_tokens ≥ 1")
+        if needed > limit:
+            raise InputError(
+                f"a prompt of {len(request.ids)} tokens + max_response_tokens needs {needed} tokens, but the "
+                f"engine holds {limit} (engine.max_tokens = {self._max_tokens}, the model "
+                f"{self._model.max_positions}); raise engine.max_tokens or set prompts.max_tokens"
+            )
+
+    async def serve(self) -> None:
+        """Step while there is work, until cancelled. An error of a step breaks the engine for good."""
+        try:
+            while True:
+                await self._work.wait()
+                await self._running.wait()
+                for _ in range(_SETTLE_TICKS):
+                    await asyncio.sleep(0)
+                async with self._between_steps:
+                    await self._step()
+        except EngineFailed as error:
+            self._broken = str(error)
+            raise
+        finally:
+            self._fail_all(self._broken or "the engine was closed")
+
+    async def _step(self) -> None:
+        admitted = self._batch.admit(self._waiting)
+        del self._waiting[: len(admitted)]
+        drawn_before = len(self._batch.sequences)
+        finished = await self._compute(self._batch.step, admitted)
+        self.tokens_drawn += drawn_before + len(admitted)
+        self._deliver(finished)
+        if not self._waiting and not self._batch.sequences:
+            self._work.clear()
+
+    def _deliver(self, sequences: list[Sequence]) -> None:
+        for sequence in sequences:
+            future = self._futures.get(sequence.request.id)
+            if future is not None and not future.done():  # a caller may have been cancelled
+                future.set_result(sequence.completion())
+
+    def _fail_all(self, why: str) -> None:
+        self._waiting.clear()
+        for future in self._futures.values():
+            if not future.done():
+                future.set_exception(EngineFailed(why))
+
+    async def abort(self, ids: set[str] | None = None) -> None:
+        """See `engines.base.Engine`."""
+        async with self._between_steps:
+            chosen = [
+                s for s in [*self._batch.sequences, *self._waiting] if ids is None or s.request.id in ids
+            ]
+            for sequence in chosen:
+                sequence.finish = "abort"
+            self._waiting = [s for s in self._waiting if s.finish is None]
+            self._batch.drop_finished()
+            self._deliver(chosen)
+
+    async def pause(self) -> None:
+        """See `engines.base.Engine`."""
+        self._running.clear()
+        async with self._between_steps:
+            pass
+
+    async def resume(self) -> None:
+        """See `engines.base.Engine`."""
+        self._running.set()
+
+    async def load(self, weights: Weights, version: int) -> None:
+        """See `engines.base.Engine`. Tensors that are the engine's own (shared with a trainer in this
+        process) are not copied."""
+        async with self._between_steps:
+            await self._compute(self._copy, weights)
+            self._batch.version = version
+            self._waiting[:0] = self._batch.evict()
+
+    @torch.no_grad()
+    def _copy(self, weights: Weights) -> None:
+        own = dict(self._model.named_parameters())
+        for name, tensor in weights:
+            if own[name].data_ptr() != tensor.data_ptr():
+                own[name].copy_(tensor)
+
+    async def release(self) -> None:
+        """See `engines.base.Engine`."""
+        if self._batch.sequences or self._waiting:
+            raise EngineFailed(f"release with {len(self._batch.sequences) + len(self._waiting)} requests")
+        self._decoder.cache.clear()
+
+    async def restore(self) -> None:
+        """The cache comes back by itself with the next request."""
+
+    async def health(self) -> dict[str, Any]:
+        """See `engines.base.Engine`."""
+        if self._broken is not None:
+            raise EngineFailed(self._broken)
+        cache = self._decoder.cache
+        return {
+            "version": self._batch.version,
+            "running": len(self._batch.sequences),
+            "waiting": len(self._waiting),
+            "cache_tokens": cache.rows * cache.capacity,
+        }
+
+    async def close(self) -> None:
+        """See `engines.base.Engine`; the owner of `serve` cancels it."""
+        await self.abort()
