@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from strop.algo.batch import Batch
 
 Need = Literal["old", "ref"]
-"""Log-probs that the trainer computes before `credit`: at the start of the step, or of the frozen reference."""
+"""Log-probs that the trainer computes before `credit`: at the start of the step, of the frozen reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +22,11 @@ class LossInputs:
     """
 
     logp_N: Tensor
-    """Being trained; carries the gradient."""
+    """Being trained; carries the gradient. What an untrained token holds is ignored, also NaN."""
     entropy_N: Tensor
     """Of the same distribution; carries the gradient when the algorithm weighs it."""
     old_N: Tensor
+    """`logp_N.detach()` unless the algorithm needs the log-probs of the start of the step."""
     ref_N: Tensor
     """Equal to `old_N` unless the algorithm needs the reference."""
     advantage_N: Tensor
@@ -42,9 +45,22 @@ class Algorithm(Protocol):
     """How rewards become gradients; the trainer does not know which one it runs."""
 
     needs: frozenset[Need]
+    weighs_entropy: bool
+    """Whether `entropy_N` must carry a gradient."""
 
     def credit(self, batch: Batch) -> None:
         """Fill `batch.advantage` for every response token; the whole step is in sight."""
+        ...
+
+    def weights(self, batch: Batch) -> NDArray[np.float32]:
+        """[N] the `weight_N` of every response token, its denominators those of the token's whole update."""
+        ...
+
+    def contributes(self, batch: Batch) -> NDArray[np.bool_]:
+        """[S] which samples can move the weights at all; call it after `credit`.
+
+        The trainer need not compute the others. They keep their place in the denominators.
+        """
         ...
 
     def loss(self, inputs: LossInputs) -> Loss:

@@ -79,20 +79,20 @@ class Batch:
 def make_batch(
     groups: list[Group], *, num_updates: int, max_response_tokens: int, temperature: float
 ) -> Batch:
-    """Lay the samples of `groups` out, and deal whole groups to updates, in order and evenly by trajectories.
+    """Lay the samples of `groups` out, and deal their trajectories to updates, in order and evenly.
 
-    Groups stay whole, so an update sees every sample of its prompts.
+    A trajectory stays whole. A group may lie in two updates, when `train.batch_size` is no multiple of the
+    group's size; its baseline is still of the whole group, since `credit` sees the whole step. With fewer
+    trajectories than updates some updates have no sample.
     """
     samples = [s for group in groups for s in sorted(group.samples, key=lambda s: s.index)]
-    trajectories = len({s.trajectory_id for s in samples})
-    update, seen = np.zeros(len(samples), np.int32), set[int]()
-    for row, sample in enumerate(samples):
-        before = len(seen) if sample.trajectory_id not in seen else len(seen) - 1
-        seen.add(sample.trajectory_id)
-        update[row] = min(before * num_updates // max(trajectories, 1), num_updates - 1)
+    ranks: dict[int, int] = {}
+    for sample in samples:
+        ranks.setdefault(sample.trajectory_id, len(ranks))
+    update = [ranks[s.trajectory_id] * num_updates // len(ranks) for s in samples]
     return Batch(
         samples=samples,
-        update=update,
+        update=np.array(update, np.int32),
         num_updates=num_updates,
         max_response_tokens=max_response_tokens,
         temperature=temperature,
