@@ -32,7 +32,7 @@ def token_weights(
         denominator = _sum_by(update_of_token, trained)
     else:
         in_trajectory = _sum_by(trajectory_of_token, trained)
-        num_trajectories = _sum_by(update_of_token, trained / np.maximum(in_trajectory, 1))
+        num_trajectories = _sum_by(update_of_token, _first_of_each(trajectory_of_token, mask))
         denominator = {
             "seq_mean_token_mean": num_trajectories * in_trajectory,
             "seq_mean_token_sum": num_trajectories,
@@ -48,3 +48,12 @@ def _sum_by(key_N: NDArray[np.integer[Any]], value_N: NDArray[np.float64]) -> ND
     sum_K = np.zeros(len(keys), np.float64)
     np.add.at(sum_K, row_N, value_N)
     return sum_K[row_N]
+
+
+def _first_of_each(key_N: NDArray[np.integer[Any]], mask_N: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """[N] 1 on the first trained token of every key, else 0: summed, it counts keys without rounding."""
+    trained_rows = np.flatnonzero(mask_N)
+    _, first = np.unique(key_N[trained_rows], return_index=True)
+    first_N = np.zeros(len(key_N), np.float64)
+    first_N[trained_rows[first]] = 1
+    return first_N

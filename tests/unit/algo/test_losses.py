@@ -1,0 +1,76 @@
+"""The clipped surrogate and the KL estimators beyond their tables in tests/golden."""
+
+import pytest
+import torch
+
+from strop.algo.kl import estimate_kl
+from strop.algo.losses import clipped_surrogate
+
+
+def surrogate(ratios, advantages, *, clip_low=0.2, clip_high=0.28, dual_clip=None):
+    return clipped_surrogate(
+        torch.tensor(ratios).log(),
+        torch.zeros(len(ratios)),
+        advantage_N=torch.tensor(advantages),
+        clip_low=clip_low,
+        clip_high=clip_high,
+        dual_clip=dual_clip,
+    )
+
+
+def test_clipped_tokens_are_told_apart_by_bound():
+    result = surrogate([1.5, 1.5, 0.5, 0.5, 1.0], [1.0, -1.0, 1.0, -1.0, 1.0])
+    assert result.clipped_high_N.tolist() == [True, False, False, False, False]
+    assert result.clipped_low_N.tolist() == [False, False, False, True, False]
+
+
+def test_zero_advantage_is_never_counted_as_clipped():
+    result = surrogate([9.0, 0.1], [0.0, 0.0])
+    assert not (result.clipped_low_N | result.clipped_high_N).any()
+
+
+def test_dual_clip_changes_the_loss():  # slime#2247: parsed, never passed on
+    assert surrogate([5.0], [-1.0], dual_clip=3.0).loss_N != surrogate([5.0], [-1.0]).loss_N
+
+
+def test_dual_clip_leaves_positive_advantages_alone():
+    ratios, advantages = [0.1, 1.0, 5.0], [1.0, 1.0, 1.0]
+    assert torch.equal(
+        surrogate(ratios, advantages, dual_clip=1.5).loss_N, surrogate(ratios, advantages).loss_N
+    )
+
+
+@pytest.mark.parametrize("log_ratio", [-1e4, 1e4])
+def test_extreme_log_ratio_gives_finite_loss_and_gradient(log_ratio):
+    logp = torch.tensor([log_ratio], requires_grad=True)
+    loss = clipped_surrogate(
+        logp, torch.zeros(1), advantage_N=-torch.ones(1), clip_low=0.2, clip_high=0.2, dual_clip=None
+    ).loss_N
+    loss.sum().backward()
+    assert torch.isfinite(loss).all()
+    assert torch.isfinite(logp.grad).all()
+
+
+@pytest.mark.parametrize("kind", ["k1", "k2", "k3", "low_var_kl"])
+@pytest.mark.parametrize("log_ratio", [-1e4, 1e4])
+def test_extreme_log_ratio_gives_finite_kl(kind, log_ratio):
+    assert torch.isfinite(estimate_kl(torch.tensor([log_ratio]), torch.zeros(1), kind=kind)).all()
+
+
+@pytest.mark.parametrize("kind", ["k2", "k3", "low_var_kl"])
+def test_kl_has_a_gradient(kind):  # SkyRL#1353: computed under no_grad
+    logp = torch.tensor([-1.0], requires_grad=True)
+    estimate_kl(logp, torch.tensor([-1.5]), kind=kind).sum().backward()
+    assert logp.grad.item() > 0
+
+
+def test_k3_is_not_negative_near_zero_in_float32():
+    log_ratio = torch.linspace(-1e-3, 1e-3, 1001)
+    kl = estimate_kl(log_ratio, torch.zeros(1001), kind="k3")
+    assert kl.min() > -1e-10
+    assert torch.allclose(kl.double(), log_ratio.double().square() / 2, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["k1", "k2", "k3", "low_var_kl"])
+def test_nan_surfaces(kind):
+    assert estimate_kl(torch.zeros(1), torch.tensor([torch.nan]), kind=kind).isnan().all()
