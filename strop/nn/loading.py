@@ -21,8 +21,9 @@ class CausalLM:
     in chunks, since full logits are never needed.
     """
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: Any, source: Path) -> None:
         self.module: nn.Module = module
+        self.source = source
         self._trunk = module.model
         self._head = module.lm_head
         config = module.config
@@ -68,7 +69,7 @@ def load_model(path: Path, dtype: torch.dtype) -> CausalLM:
         use_safetensors=True,
         trust_remote_code=False,
     )
-    return CausalLM(module.eval())
+    return CausalLM(module.eval(), path)
 
 
 def check_supported(path: Path) -> None:

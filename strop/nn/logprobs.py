@@ -17,9 +17,9 @@ CHUNK_BYTES = 64 * 2**20
 
 class TokenStats(NamedTuple):
     logp_N: Tensor
-    """float32 log-prob of each target at the given temperature"""
+    """float32 (or wider) log-prob of each target at the given temperature"""
     entropy_N: Tensor
-    """float32 entropy of the whole distribution, in nats"""
+    """entropy of the whole distribution, in nats"""
 
 
 def token_stats(hidden_ND: Tensor, weight_VD: Tensor, target_N: Tensor, *, temperature: float) -> TokenStats:
@@ -33,7 +33,9 @@ def _chunks(num_tokens: int, vocabulary: int) -> list[slice]:
 
 
 def _log_softmax(hidden_CD: Tensor, weight_VD: Tensor, temperature: float) -> Tensor:
-    logits_CV = (hidden_CD @ weight_VD.T).float()
+    logits_CV = hidden_CD @ weight_VD.T
+    if logits_CV.dtype in (torch.bfloat16, torch.float16):
+        logits_CV = logits_CV.float()
     if temperature != 1.0:
         logits_CV /= temperature
     return torch.log_softmax(logits_CV, -1)
@@ -44,8 +46,9 @@ class _ChunkedStats(torch.autograd.Function):
     def forward(
         ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, target_N: Tensor, temperature: float
     ) -> tuple[Tensor, Tensor]:
-        logp_N = torch.empty(len(target_N))
-        entropy_N = torch.empty(len(target_N))
+        wide = torch.promote_types(hidden_ND.dtype, torch.float32)
+        logp_N = torch.empty(len(target_N), dtype=wide)
+        entropy_N = torch.empty(len(target_N), dtype=wide)
         for c in _chunks(len(target_N), len(weight_VD)):
             logp_CV = _log_softmax(hidden_ND[c], weight_VD, temperature)
             logp_N[c] = logp_CV.gather(1, target_N[c, None])[:, 0]
@@ -55,9 +58,7 @@ class _ChunkedStats(torch.autograd.Function):
         return logp_N, entropy_N
 
     @staticmethod
-    def backward(
-        ctx: Any, grad_logp_N: Tensor, grad_entropy_N: Tensor
-    ) -> tuple[Tensor, Tensor, None, None]:
+    def backward(ctx: Any, grad_logp_N: Tensor, grad_entropy_N: Tensor) -> tuple[Tensor, Tensor, None, None]:
         hidden_ND, weight_VD, target_N, entropy_N = ctx.saved_tensors
         grad_hidden_ND = torch.empty_like(hidden_ND)
         grad_weight_VD = torch.zeros_like(weight_VD)

@@ -33,8 +33,8 @@ class Trainer(Protocol):
         """Write weights and optimizer into an existing directory, which is then a loadable model."""
         ...
 
-    def load(self, directory: Path) -> None:
-        """Take back exactly what `save` wrote."""
+    def load(self, directory: Path, state: dict[str, Any]) -> None:
+        """Take back exactly what `save` and `state` gave."""
         ...
 
     def state(self) -> dict[str, Any]:

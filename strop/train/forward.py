@@ -1,0 +1,39 @@
+"""From a packed micro-batch to log-probs and entropies of its sampled tokens."""
+
+import torch
+from torch import Tensor
+
+from strop.nn.attention import attention
+from strop.nn.loading import CausalLM
+from strop.nn.logprobs import TokenStats, token_stats
+from strop.train.packing import Packed
+
+# B = 1 row, H query heads, K key heads, T tokens, D head size
+
+
+def packed_stats(model: CausalLM, packed: Packed, *, temperature: float, dtype: torch.dtype) -> TokenStats:
+    """log-prob and entropy [N] in float32; differentiable. `dtype` is of the computation: with bfloat16,
+    products run in it while the weights stay as they are."""
+    masks = [None if block.mask is None else torch.from_numpy(block.mask) for block in packed.blocks]
+
+    def attend(layer: int, q_BHTD: Tensor, k_BKTD: Tensor, v_BKTD: Tensor, scale: float) -> Tensor:  # noqa: ARG001
+        outs = []
+        for block, mask in zip(packed.blocks, masks, strict=True):
+            k, v = k_BKTD[:, :, block.rows], v_BKTD[:, :, block.rows]
+            if block.prefix.start != block.prefix.stop:
+                k = torch.cat([k_BKTD[:, :, block.prefix], k], 2)
+                v = torch.cat([v_BKTD[:, :, block.prefix], v], 2)
+            q = q_BHTD[:, :, block.rows]
+            outs.append(attention(q, k, v, scale, mask=mask, is_causal=mask is None))
+        return torch.cat(outs, 2) if len(outs) > 1 else outs[0]
+
+    ids_BT, positions_BT = torch.from_numpy(packed.ids)[None], torch.from_numpy(packed.positions)[None]
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=dtype is torch.bfloat16):
+        hidden_BTD = model.trunk(ids_BT, positions_BT, attend)
+    hidden_ND = hidden_BTD[0].index_select(0, torch.from_numpy(packed.predecessors))
+    return token_stats(
+        hidden_ND.to(dtype),
+        model.head_VD.to(dtype),
+        torch.from_numpy(packed.targets),
+        temperature=temperature,
+    )

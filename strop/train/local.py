@@ -1,0 +1,173 @@
+"""The local trainer: forward, backward, AdamW, in this process; it does not know which algorithm it runs."""
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from strop.algo.base import Algorithm, LossInputs, Need
+from strop.algo.batch import Batch
+from strop.config.tree import Train
+from strop.engines.base import Weights
+from strop.errors import NonFinite
+from strop.nn.loading import CausalLM
+from strop.nn.saving import read_weights, save_model
+from strop.runtime.compute import Compute
+from strop.train.forward import packed_stats
+from strop.train.mismatch import mismatch_metrics
+from strop.train.optimizer import Optimizer
+from strop.train.packing import Packed, pack
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """`policy` is trained; `reference` is frozen, and there when the algorithm needs it."""
+
+    policy: CausalLM
+    reference: CausalLM | None = None
+
+
+@dataclass(slots=True)
+class _Update:
+    """Sums over the micro-batches of one optimizer update."""
+
+    loss: float = 0.0
+    parts: dict[str, float] = field(default_factory=dict)
+    weight: float = 0.0
+    """Σ weight of the tokens that were computed."""
+    num_tokens: int = 0
+    """Tokens fed through the model."""
+    grad_norm: float = 0.0
+    lr: float = 0.0
+
+
+class LocalTrainer:
+    """Owns float32 master weights and their optimizer; a `Trainer`."""
+
+    def __init__(
+        self, models: Models, section: Train, algorithm: Algorithm, compute: Compute, *, total_updates: int
+    ) -> None:
+        self._model, self._reference = models.policy, models.reference
+        self._section, self._algorithm, self._compute = section, algorithm, compute
+        self._dtype: torch.dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[section.dtype]
+        self._optimizer = Optimizer(models.policy.named_parameters(), section.optim, total=total_updates)
+
+    async def score(self, batch: Batch, what: Need) -> NDArray[np.float32]:
+        """See `train.base.Trainer`; NaN where the policy did not sample."""
+        model = self._reference if what == "ref" else self._model
+        assert model is not None, "run.py loads a reference when the algorithm needs one"
+        return await self._compute(self._score, batch, model)
+
+    @torch.inference_mode()
+    def _score(self, batch: Batch, model: CausalLM) -> NDArray[np.float32]:
+        column = np.full(batch.num_tokens, np.nan, np.float32)
+        rows = range(len(batch.samples))
+        for packed in pack(batch, rows, max_tokens=self._section.max_tokens_per_device):
+            stats = packed_stats(model, packed, temperature=batch.temperature, dtype=self._dtype)
+            column[packed.columns] = stats.logp_N.numpy()
+        return column
+
+    async def step(self, batch: Batch) -> dict[str, float]:
+        """See `train.base.Trainer`."""
+        return await self._compute(self._step, batch)
+
+    def _step(self, batch: Batch) -> dict[str, float]:
+        weights, contributes = self._algorithm.weights(batch), self._algorithm.contributes(batch)
+        # With one update the training forward's own log-probs are those of the start of the step.
+        old = batch.scored.get("old", np.full(batch.num_tokens, np.nan, np.float32)).copy()
+        updates: list[_Update] = []
+        for index in range(batch.num_updates):
+            rows = np.flatnonzero((batch.update == index) & contributes)
+            micro_batches = pack(batch, rows.tolist(), max_tokens=self._section.max_tokens_per_device)
+            update = _Update(lr=self._optimizer.lr)
+            for packed in micro_batches:
+                self._accumulate(update, batch, packed, weights, old)
+            updates.append(update)
+            self._apply(update)
+        return {**_summary(updates), **mismatch_metrics(old, batch.behavior)}
+
+    def _accumulate(
+        self,
+        update: _Update,
+        batch: Batch,
+        packed: Packed,
+        weights: NDArray[np.float32],
+        old: NDArray[np.float32],
+    ) -> None:
+        """Add one micro-batch's gradients; `old` is filled in where it was not scored before."""
+        stats = packed_stats(self._model, packed, temperature=batch.temperature, dtype=self._dtype)
+        at = packed.columns
+        if "old" not in batch.scored:
+            old[at] = stats.logp_N.detach().numpy()
+        old_N = torch.from_numpy(old[at])
+        inputs = LossInputs(
+            logp_N=stats.logp_N,
+            entropy_N=stats.entropy_N,
+            old_N=old_N,
+            ref_N=torch.from_numpy(batch.scored["ref"][at]) if "ref" in batch.scored else old_N,
+            advantage_N=torch.from_numpy(batch.advantage[at]),
+            weight_N=torch.from_numpy(weights[at]),
+        )
+        loss = self._algorithm.loss(inputs)
+        loss.total.backward()
+        update.loss += float(loss.total.detach())
+        for name, part in loss.parts.items():
+            update.parts[name] = update.parts.get(name, 0.0) + float(part)
+        update.weight += float(weights[at].sum())
+        update.num_tokens += len(packed.ids)
+
+    def _apply(self, update: _Update) -> None:
+        """Clip and step; what is not finite never reaches the weights."""
+        update.grad_norm = self._optimizer.clip()
+        if math.isfinite(update.loss) and math.isfinite(update.grad_norm):
+            self._optimizer.step()
+        elif self._section.on_nan == "stop":
+            raise NonFinite(
+                f"update {self._optimizer.updates}: loss = {update.loss}, gradient norm = "
+                f"{update.grad_norm}; the weights are those before it. Lower train.optim.lr, or set train.on_nan = 'skip'"
+            )
+        self._optimizer.zero_grad()
+
+    def weights(self) -> Weights:
+        """See `train.base.Trainer`."""
+        return ((name, parameter.detach()) for name, parameter in self._model.named_parameters())
+
+    def save(self, directory: Path) -> None:
+        """See `train.base.Trainer`."""
+        save_model(self._model, directory)
+        self._optimizer.save(directory)
+
+    def load(self, directory: Path, state: dict[str, Any]) -> None:
+        """See `train.base.Trainer`."""
+        read_weights(self._model, directory)
+        self._optimizer.load(directory, updates=state["updates"])
+
+    def state(self) -> dict[str, Any]:
+        """See `train.base.Trainer`."""
+        return {"updates": self._optimizer.updates}
+
+
+def _summary(updates: list[_Update]) -> dict[str, float]:
+    """Means over the step's updates. Losses are whole-update sums; rates and entropies are weighted means
+    over the tokens that were computed, since the others are not known."""
+    finite = [u for u in updates if math.isfinite(u.loss) and math.isfinite(u.grad_norm)]
+    metrics = {
+        "train/updates": float(len(finite)),
+        "train/skipped_updates": float(len(updates) - len(finite)),
+        "train/tokens": float(sum(u.num_tokens for u in updates)),
+        "train/lr": updates[-1].lr,
+    }
+    if finite:
+        metrics["train/loss"] = sum(u.loss for u in finite) / len(finite)
+        metrics["train/grad_norm"] = sum(u.grad_norm for u in finite) / len(finite)
+    computed = [u for u in finite if u.weight > 0]
+    for name in computed[0].parts if computed else ():
+        scale = [1.0 if name == "pg_loss" else 1 / u.weight for u in computed]
+        metrics[f"train/{name}"] = sum(u.parts[name] * s for u, s in zip(computed, scale, strict=True)) / len(
+            computed
+        )
+    return metrics
