@@ -1,0 +1,111 @@
+"""The `prompts` and `eval.datasets` sections → prompts: files read, functions found, everything checked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from strop.config.tree import EvalSet, Prompts
+from strop.errors import ConfigError, DataError
+from strop.plugins import check_options, resolve
+from strop.prompts.base import PromptSource
+from strop.prompts.dataset import DatasetSource
+from strop.prompts.jsonl import read_jsonl
+from strop.prompts.procedural import ProceduralSource
+from strop.prompts.rows import Keys
+from strop.randomness import derive
+from strop.render.base import Renderer
+from strop.sample import Prompt
+
+GROUP = "strop.prompts"
+"""Entry points of installed packages that make tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What `drop_long` left, in order, and how many it took out."""
+
+    prompts: list[Prompt]
+    num_dropped: int
+
+
+def open_prompts(section: Prompts, *, renderer: Renderer | None = None) -> PromptSource:
+    """The source of a run's prompts, every row checked and a procedural source tried once.
+
+    `renderer` measures prompts for `prompts.max_tokens`; without it none is left out. How many were:
+    `DatasetSource.num_too_long`. Raises InputError.
+    """
+    if _is_source(section.files, section.source, section.options, where="prompts"):
+        if section.max_tokens is not None:
+            raise ConfigError(
+                f"prompts.max_tokens = {section.max_tokens}: only rows of prompts.files can be left out; "
+                "make shorter tasks in prompts.source, or remove max_tokens"
+            )
+        return _procedural(section.source, section.options, seed=section.seed, where="prompts")
+    kept = Kept(_read(section.files, section, where="prompts.files"), num_dropped=0)
+    if section.max_tokens is not None and renderer is not None:
+        kept = drop_long(kept.prompts, renderer, max_tokens=section.max_tokens)
+    return DatasetSource(
+        kept.prompts, shuffle=section.shuffle, seed=section.seed, num_too_long=kept.num_dropped
+    )
+
+
+def open_eval_set(section: EvalSet, prompts: Prompts) -> list[Prompt]:
+    """The prompts of one held-out set, read with the field names of the run's own prompts.
+
+    The tasks of a procedural set depend on its name alone, not on any seed of the run, so that runs with
+    different seeds are measured on the same tasks. Raises InputError.
+    """
+    where = f"eval.datasets.{section.name}"
+    if _is_source(section.files, section.source, section.options, where=where):
+        if section.n is None:
+            raise ConfigError(
+                f"{where}.source = {section.source!r} needs {where}.n, the number of tasks to make"
+            )
+        seed = derive(0, "eval", section.name)
+        return _procedural(section.source, section.options, seed=seed, where=where).next(section.n)
+    rows = _read(section.files, prompts, where=f"{where}.files")
+    if section.n is not None and section.n > len(rows):
+        raise DataError(f"{where}.n = {section.n}: {', '.join(section.files)} holds {len(rows)} rows")
+    return rows[: section.n]
+
+
+def drop_long(prompts: Sequence[Prompt], renderer: Renderer, *, max_tokens: int) -> Kept:
+    """The prompts that render to at most `max_tokens` tokens. Raises DataError if none does."""
+    lengths = [len(renderer.prompt(prompt)) for prompt in prompts]
+    kept = [prompt for prompt, length in zip(prompts, lengths, strict=True) if length <= max_tokens]
+    if not kept:
+        raise DataError(
+            f"prompts.max_tokens = {max_tokens}: all {len(prompts)} prompts are longer; "
+            f"the shortest has {min(lengths)} tokens"
+        )
+    return Kept(kept, num_dropped=len(prompts) - len(kept))
+
+
+def _is_source(files: list[str], source: str | None, options: Mapping[str, Any], *, where: str) -> bool:
+    """Whether tasks are made rather than read; exactly one of the two must be asked for."""
+    if bool(files) == (source is not None):
+        problem = "both are set; remove one" if files else "neither is set"
+        raise ConfigError(f"{where}: give either {where}.files or {where}.source: {problem}")
+    if options and files:
+        raise ConfigError(
+            f"{where}.options: {', '.join(options)}: options are for {where}.source, not for files"
+        )
+    return bool(source)
+
+
+def _procedural(source: str | None, options: Mapping[str, Any], *, seed: int, where: str) -> ProceduralSource:
+    fn = resolve(source, key=f"{where}.source", names={}, group=GROUP)
+    check_options(fn, options, key=f"{where}.options", num_given=1)
+    return ProceduralSource(fn, options=options, seed=seed)
+
+
+def _read(files: list[str], section: Prompts, *, where: str) -> list[Prompt]:
+    prompts = read_jsonl(files, Keys.of(section), where=where)
+    if not section.chat_template:
+        for prompt in prompts:
+            if not isinstance(prompt.messages, str) or prompt.tools:
+                has = "tools" if prompt.tools else "chat messages"
+                raise DataError(
+                    f"{prompt.id}: prompts.chat_template = false needs plain text, the row has {has}"
+                )
+    return prompts

@@ -1,0 +1,126 @@
+"""Rewards that are rules: a response is compared with a label or a pattern, and is worth 0 or 1.
+
+A sample without a label fails (it is not worth 0): a reward that cannot be known is no reward. Model output
+is only ever searched, never evaluated.
+"""
+
+import math
+import re
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from strop.sample import Sample
+
+_MAX_SEARCHED = 20_000
+# Plain numbers, with thousands only in groups of three. The sign counts unless it joins two words or numbers.
+_DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|(?<!\w)\.[0-9]+"
+_FIRST_NUMBER = re.compile(rf"(?:(?<![\w.])[-−])?(?:{_DIGITS})", re.ASCII)
+
+
+def exact(sample: Sample) -> float:
+    """1 if the response is the label, white space around both aside.
+
+    >>> exact(Sample(index=0, group_id=0, response=" 42\\n", label=42))
+    1.0
+    >>> exact(Sample(index=0, group_id=0, response="42.", label=42))
+    0.0
+    """
+    return float(sample.response.strip() == str(_label(sample)).strip())
+
+
+def first_number(sample: Sample) -> float:
+    """1 if the first number in the response equals the label as a number.
+
+    Commas may group thousands; a minus sign counts; exponents and fractions are not read.
+
+    >>> first_number(Sample(index=0, group_id=0, response="It is 1,234.0 (not 7).", label="1234"))
+    1.0
+    >>> first_number(Sample(index=0, group_id=0, response="-3", label=3))
+    0.0
+    >>> first_number(Sample(index=0, group_id=0, response="no idea", label=3))
+    0.0
+    """
+    expected = _number_of(_label(sample))
+    found = _FIRST_NUMBER.search(sample.response[:_MAX_SEARCHED])
+    return float(found is not None and _read(found.group()) == expected)
+
+
+@dataclass(frozen=True)
+class Regex:
+    """1 if `pattern` is found in the response and what it captured is the label.
+
+    `group` (number or name) is what is compared with the label, white space aside; by default the first
+    group, or the whole match when there are no groups. With `label = false`, finding it is enough. Only the
+    last 20,000 characters are searched. A pattern that backtracks without end is cut off by
+    `reward.timeout_s`, but its thread goes on until it is done: do not nest repetitions.
+
+    >>> answer = Regex(pattern=r"answer: (\\w+)")
+    >>> answer(Sample(index=0, group_id=0, response="So the answer: blue", label="blue"))
+    1.0
+    >>> Regex(pattern="^Sure", label=False)(Sample(index=0, group_id=0, response="Sure, …"))
+    1.0
+    """
+
+    pattern: str
+    group: int | str | None = None
+    label: bool = True
+    compiled: re.Pattern[str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "compiled", re.compile(self.pattern))
+        known = {*range(self.compiled.groups + 1), *self.compiled.groupindex}
+        if self.group is not None and self.group not in known:
+            raise ValueError(f"pattern {self.pattern!r} has no group {self.group!r}")
+
+    def __call__(self, sample: Sample) -> float:
+        """Of one finished sample."""
+        found = self.compiled.search(sample.response[-_MAX_SEARCHED:])
+        if not self.label:
+            return float(found is not None)
+        expected = str(_label(sample)).strip()
+        group = self.group if self.group is not None else min(self.compiled.groups, 1)
+        return float(found is not None and (found.group(group) or "").strip() == expected)
+
+
+@dataclass(frozen=True)
+class Format:
+    """`share` if the whole response, white space around it aside, has the form `pattern`, else 0.
+
+    `.` matches line ends too. A response of more than 20,000 characters does not have the form. What is said
+    of `Regex` about patterns that backtrack holds here too.
+
+    >>> Format(pattern="<think>.*</think>.*", share=0.2)(
+    ...     Sample(index=0, group_id=0, response="<think>\\n…\\n</think> 4"))
+    0.2
+    """
+
+    pattern: str
+    share: float = 1.0
+    compiled: re.Pattern[str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "compiled", re.compile(self.pattern, re.DOTALL))
+
+    def __call__(self, sample: Sample) -> float:
+        """Of one finished sample."""
+        text = sample.response.strip()
+        return self.share if len(text) <= _MAX_SEARCHED and self.compiled.fullmatch(text) else 0.0
+
+
+def _label(sample: Sample) -> Any:
+    if sample.label is None:
+        raise ValueError(f"prompt {sample.prompt_id!r} has no label to compare with")
+    return sample.label
+
+
+def _number_of(label: object) -> Decimal:
+    if isinstance(label, str) and _FIRST_NUMBER.fullmatch(label.strip()):
+        return _read(label.strip())
+    if isinstance(label, int | float) and not isinstance(label, bool) and math.isfinite(label):
+        return Decimal(str(label))
+    raise ValueError(f"label {label!r} is not a number")
+
+
+def _read(text: str) -> Decimal:
+    return Decimal(text.replace(",", "").replace("−", "-"))
