@@ -1,0 +1,89 @@
+"""Imports point downwards, and cheap things stay cheap to import."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HEAVY = {
+    "torch",
+    "transformers",
+    "pyarrow",
+    "ray",
+    "sglang",
+    "vllm",
+    "matplotlib",
+    "tokenizers",
+    "safetensors",
+}
+
+
+def loaded_after(code: str, *, directory: Path = ROOT) -> set[str]:
+    """Top-level modules that a fresh interpreter holds after `code`."""
+    report = "\nimport json, sys; print('\\n' + json.dumps(sorted({m.split('.')[0] for m in sys.modules})))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}{report}"],
+        capture_output=True,
+        text=True,
+        cwd=directory,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def loaded_by_command(*arguments: str, exit_code: int, directory: Path) -> set[str]:
+    """The same after `strop ARGUMENTS`, which must end with `exit_code`."""
+    code = f"""
+from strop.cli.main import main
+sys.argv = ["strop", *{arguments!r}]
+try:
+    code = main() or 0
+except SystemExit as ended:
+    code = ended.code or 0
+assert code == {exit_code}, code
+"""
+    return loaded_after(code, directory=directory)
+
+
+def test_imports_point_downwards():
+    lint = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run(
+        [lint, "--no-logo", "--no-cache"], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_importing_strop_loads_nothing_heavy():
+    assert loaded_after("import strop") & {*HEAVY, "numpy", "pydantic"} == set()
+
+
+def test_stations_without_tensors_load_without_torch():
+    code = """
+import importlib, pkgutil
+for station in ("config", "store", "telemetry", "render", "prompts", "envs", "runtime"):
+    package = importlib.import_module(f"strop.{station}")
+    for found in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"strop.{station}.{found.name}")
+"""
+    assert "torch" not in loaded_after(code)
+
+
+def test_the_numpy_half_of_algo_loads_without_torch():
+    code = "import strop.algo.advantages, strop.algo.aggregate, strop.algo.batch"
+    assert loaded_after(code) & HEAVY == set()
+
+
+def test_help_loads_nothing_heavy(tmp_path):
+    assert loaded_by_command("--help", exit_code=0, directory=tmp_path) & HEAVY == set()
+
+
+@pytest.mark.parametrize(
+    "arguments", [("train", "run.toml"), ("train", "absent.toml"), ("train", "run.toml", "--loop.stepz", "3")]
+)
+def test_config_error_loads_nothing_heavy(tmp_path, arguments):
+    (tmp_path / "run.toml").write_text('model = "tiny"\n[loop]\nstepz = 3\n')
+    assert loaded_by_command(*arguments, exit_code=2, directory=tmp_path) & HEAVY == set()
