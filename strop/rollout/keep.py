@@ -1,0 +1,65 @@
+"""Which finished groups are trained; every group that is not has a reason."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from strop.errors import PluginError, Recorded, boundary
+from strop.plugins import resolve
+from strop.sample import Group, Status
+
+_EQUAL = 1e-6
+"""Rewards closer than this are equal: eight times 0.1 has a standard deviation above 0 by rounding alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Do not train this group, because."""
+
+    reason: str
+
+
+class KeepFailed(Recorded):
+    """The keep function raised or returned something that is neither a bool nor a Drop."""
+
+
+Keep = Callable[[Group], bool | Drop]
+
+
+def reward_std(group: Group) -> bool | Drop:
+    """Rewards must differ within the group, or its advantages are all 0 (DAPO's dynamic sampling)."""
+    low, high = min(group.rewards), max(group.rewards)
+    return high - low > _EQUAL or Drop(f"all rewards equal {low:g}")
+
+
+def open_keep(spec: str | None) -> Keep | None:
+    """The function that `rollout.keep` names. Raises PluginError."""
+    if spec is None:
+        return None
+    keep: Keep = resolve(
+        spec, key="rollout.keep", names={"reward_std": "strop.rollout.keep:reward_std"}, group="strop.keep"
+    )
+    if not callable(keep):
+        raise PluginError(f'rollout.keep = "{spec}" is not a function of a group')
+    return keep
+
+
+def judge(group: Group, keep: Keep | None) -> Drop | None:
+    """Why the group is dropped, or None. A group with a failed sample is: a failure is not a reward of 0."""
+    failed = [s for s in group.samples if s.status is Status.FAILED]
+    if failed:
+        return Drop(f"failed: {failed[0].error}")
+    if any(not math.isfinite(reward) for reward in group.rewards):
+        return Drop("failed: a reward is not finite")
+    if keep is None:
+        return None
+    try:
+        with boundary(KeepFailed, "rollout.keep"):
+            verdict = keep(group)
+            if not isinstance(verdict, bool | Drop):
+                raise TypeError(f"expected a bool or a Drop, got {verdict!r}")
+    except KeepFailed as error:
+        return Drop(f"failed: {error}")
+    if isinstance(verdict, Drop):
+        return verdict
+    return None if verdict else Drop("rollout.keep")

@@ -1,0 +1,140 @@
+"""What fills the buffer: a step's groups, in rounds, until enough of them are kept.
+
+A round is waited for as a whole before dropped groups are replaced. So the batches that the engine sees are
+a function of the step's requests alone, whatever rewards and environments take, and a resumed run draws the
+same tokens.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from strop.buffer.buffer import Buffer
+from strop.config.tree import Rollout
+from strop.errors import NothingToLearn
+from strop.prompts.base import PromptSource
+from strop.rollout.group import Player, new_group
+from strop.rollout.keep import Drop, Keep, judge
+from strop.sample import Group, Sampling
+from strop.store.ledger import Entry, Event, Ledger
+
+
+@dataclass(slots=True)
+class Report:
+    """How a step's groups came about."""
+
+    rounds: int = 0
+    issued: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    """Groups by reason."""
+    rewards: list[float] = field(default_factory=list)
+    """Of every finished group, before the filter: the accuracy of the policy, not of the kept."""
+    num_tokens: int = 0
+    """Drawn, also for groups that were dropped."""
+    seconds: float = 0.0
+
+
+class Rollouts:
+    """A source of groups: plays the prompts of a `PromptSource` against the engine."""
+
+    def __init__(
+        self, player: Player, source: PromptSource, section: Rollout, *, keep: Keep | None, ledger: Ledger
+    ) -> None:
+        self._player, self._source, self._section = player, source, section
+        self._keep, self._ledger = keep, ledger
+        self._next_group = 0
+        self._next_index = 0
+        self.reports: dict[int, Report] = {}
+        """By step; the loop takes them out as it closes steps."""
+        self.on_finished: Callable[[int, int, int], None] = lambda _step, _done, _of: None
+        """Called after each finished group with its step, the groups done in this round, and of how many."""
+
+    async def fill(self, buffer: Buffer, steps: range) -> None:
+        """Fill the buffer for these steps, as it has room; then end."""
+        for step in steps:
+            await buffer.admit(self._section.batch_size)
+            await buffer.put(await self._groups_of(step))
+
+    async def _groups_of(self, step: int) -> list[Group]:
+        report = self.reports[step] = Report()
+        began, kept, wanted = time.perf_counter(), list[Group](), self._section.batch_size
+        while len(kept) < wanted:
+            if report.rounds == self._section.max_tries:
+                raise NothingToLearn(_why_nothing(step, report, kept=len(kept), wanted=wanted))
+            surplus = self._section.over_sample if report.rounds == 0 else 0
+            for group in await self._round(step, wanted - len(kept) + surplus, report):
+                reason = judge(group, self._keep)
+                if reason is None and len(kept) == wanted:
+                    reason = Drop("surplus")
+                if reason is None:
+                    kept.append(group)
+                else:
+                    report.dropped[reason.reason] += 1
+                    self._record(step, group, Event.DROPPED, reason.reason)
+        report.seconds = time.perf_counter() - began
+        return kept
+
+    async def _round(self, step: int, n: int, report: Report) -> list[Group]:
+        groups = [self._new_group(step, report.rounds, prompt) for prompt in self._source.next(n)]
+        report.rounds, report.issued = report.rounds + 1, report.issued + n
+        sampling = Sampling(
+            max_tokens=self._section.max_response_tokens,
+            temperature=self._section.temperature,
+            stop_token_ids=tuple(self._section.stop_token_ids),
+        )
+        done = 0
+
+        async def finish(group: Group) -> None:
+            nonlocal done
+            await self._player.finish(group, sampling, purpose="sample", step=step)
+            done += 1
+            self.on_finished(step, done, n)
+
+        async with asyncio.TaskGroup() as tasks:
+            for group in groups:
+                tasks.create_task(finish(group))
+        report.num_tokens += sum(int(s.sequence.sampled.sum()) for g in groups for s in g.samples)
+        report.rewards += [reward for group in groups for reward in group.rewards]
+        return groups
+
+    def _new_group(self, step: int, tries: int, prompt: Any) -> Group:
+        size = self._section.samples_per_prompt
+        group = new_group(self._next_group, prompt, first_index=self._next_index, size=size)
+        group.tries = tries
+        self._next_group, self._next_index = self._next_group + 1, self._next_index + size
+        self._record(step, group, Event.ISSUED)
+        return group
+
+    def _record(self, step: int, group: Group, event: Event, reason: str = "") -> None:
+        indices = [s.index for s in group.samples]
+        self._ledger.record(Entry(step, group.id, group.prompt.id, event, reason, indices))
+
+    def record_trained(self, step: int, groups: list[Group]) -> None:
+        """Close the books on the groups of a step."""
+        for group in groups:
+            self._record(step, group, Event.TRAINED)
+
+    def state(self) -> dict[str, Any]:
+        """JSON; true only at a cut, when nothing is in flight."""
+        return {
+            "prompts": self._source.state(),
+            "next_group": self._next_group,
+            "next_index": self._next_index,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a cut."""
+        self._source.restore(state["prompts"])
+        self._next_group, self._next_index = state["next_group"], state["next_index"]
+
+
+def _why_nothing(step: int, report: Report, *, kept: int, wanted: int) -> str:
+    reasons = ", ".join(f"{n} × {reason}" for reason, n in report.dropped.most_common(3))
+    return (
+        f"step {step}: after rollout.max_tries = {report.rounds} rounds ({report.issued} groups) only {kept} "
+        f"of {wanted} groups can be trained; dropped: {reasons}. Look at samples with strop show; make the "
+        f"task easier or harder, raise rollout.samples_per_prompt, or change rollout.keep"
+    )

@@ -1,0 +1,56 @@
+"""What follows from a configuration and a machine: computed once, by a pure function, and frozen."""
+
+import os
+import platform
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from strop.config.tree import Config
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What the run found itself on; part of `config.json`: results are equal bit for bit only on one."""
+
+    cores: int
+    """That this process may use."""
+    processor: str
+
+    @classmethod
+    def here(cls) -> "Machine":
+        """This machine."""
+        return cls(cores=len(os.sched_getaffinity(0)), processor=platform.processor() or platform.machine())
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The layout of a run."""
+
+    groups_per_step: int
+    samples_per_step: int
+    num_updates: int
+    """Optimizer updates a step."""
+    total_updates: int
+    """Of the whole run; the learning rate's course ends there."""
+    max_response_tokens: int
+    temperature: float
+    threads: int
+    """Of the one compute thread team."""
+
+    def as_json(self) -> dict[str, Any]:
+        """For `config.json`."""
+        return asdict(self)
+
+
+def make_plan(config: Config, machine: Machine) -> Plan:
+    """The layout of `config` on `machine`."""
+    rollout = config.rollout
+    return Plan(
+        groups_per_step=rollout.batch_size,
+        samples_per_step=rollout.batch_size * rollout.samples_per_prompt,
+        num_updates=config.train.updates_per_step,
+        total_updates=config.loop.steps * config.train.updates_per_step,
+        max_response_tokens=rollout.max_response_tokens,
+        temperature=rollout.temperature,
+        threads=config.runtime.threads or machine.cores,
+    )
