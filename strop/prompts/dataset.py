@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from strop.errors import DataError
+from strop.prompts.rows import refuse_reserved
 from strop.randomness import generator
 from strop.sample import Prompt
 
@@ -24,6 +25,8 @@ class DatasetSource:
         self._shuffle, self._seed = shuffle, seed
         if not self._prompts:
             raise DataError("the data set holds no prompts")
+        for prompt in self._prompts:
+            refuse_reserved(prompt)
         _refuse_twins(self._prompts)
         self._fingerprint = _fingerprint(self._prompts, shuffle=shuffle, seed=seed)
         self._epoch, self._offset = 0, 0

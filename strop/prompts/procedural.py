@@ -9,7 +9,7 @@ import msgspec
 
 from strop.errors import DataError
 from strop.plugins import name_of, nearest, user_code
-from strop.prompts.rows import Keys, make_prompt, shown
+from strop.prompts.rows import Keys, make_prompt, refuse_reserved, shown
 from strop.randomness import generator
 from strop.sample import Prompt
 
@@ -67,6 +67,7 @@ class ProceduralSource:
         with user_code(DataError, what):
             made = self._fn(self._rng(i), **self._options)
         if isinstance(made, Prompt):
+            refuse_reserved(made)
             return made
         if not isinstance(made, Mapping):
             raise DataError(f"{what}: expected {{'prompt': …, 'label': …}} or a Prompt, got {shown(made)}")

@@ -55,6 +55,19 @@ def make_prompt(row: Mapping[str, Any], keys: Keys, *, id: str, where: str) -> P
     )
 
 
+def refuse_reserved(prompt: Prompt) -> None:
+    """Raise DataError if the prompt asks for what no part of strop does yet."""
+    reserved = {
+        "media": prompt.media,
+        "environment": prompt.environment,
+        "reward": prompt.reward,
+        "sampling": prompt.sampling,
+    }
+    for name, value in reserved.items():
+        if value:
+            raise DataError(f"{prompt.id}: Prompt.{name} = {value!r} is not supported yet; leave it out")
+
+
 def shown(value: object) -> str:
     """A wrong value, for the end of a message."""
     return f"{type(value).__name__} {first_line(repr(value), 60)}"

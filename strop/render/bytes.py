@@ -1,0 +1,67 @@
+"""`ByteRenderer`: text as its UTF-8 bytes, with five special tokens; needs no files, for tiny models.
+
+A turn is `role bytes… end-of-turn`, and the model's begins with the role `assistant`.
+"""
+
+from collections.abc import Sequence
+
+from strop.errors import DataError
+from strop.render.messages import as_messages, flat, plain_text, refuse_turns
+from strop.sample import Message, Prompt
+
+END_OF_TURN = 256
+ROLES = {"user": 257, "assistant": 258, "tool": 259, "system": 260}
+VOCAB_SIZE = 264
+"""Ids 0 to 260, rounded up to a multiple of 8; the last three mean nothing."""
+TOKENIZER_CLASS = "StropByteRenderer"
+"""`tokenizer_class` in the `tokenizer_config.json` of a model directory that is meant for this renderer."""
+
+
+class ByteRenderer:
+    """Messages ↔ bytes. `chat_template`: false leaves the roles out and shows the text alone."""
+
+    stop_ids: tuple[int, ...] = (END_OF_TURN,)
+
+    def __init__(self, *, chat_template: bool = True) -> None:
+        self._has_roles = chat_template
+
+    def prompt(self, prompt: Prompt) -> list[int]:
+        """Roles, bytes and ends of turn, then the assistant's role. Raises DataError for tools and for roles
+        that have no token."""
+        if not self._has_roles:
+            return list(plain_text(prompt).encode())
+        if prompt.tools:
+            raise DataError(
+                f"{prompt.id}: the byte-level renderer cannot show tools; describe them in the prompt"
+            )
+        return [*_turns(as_messages(prompt)), ROLES["assistant"]]
+
+    def follow_up(
+        self,
+        history: Sequence[Message],  # noqa: ARG002 - the seam passes it; a turn here is the same in any place
+        messages: Sequence[Message],
+        *,
+        last_id: int,
+    ) -> list[int]:
+        """The end of turn, unless it is drawn already, the messages, and the assistant's role."""
+        if not self._has_roles:
+            raise refuse_turns()
+        closing = [] if last_id == END_OF_TURN else [END_OF_TURN]
+        return [*closing, *_turns(flat(messages)), ROLES["assistant"]]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The bytes as text, ones that are not UTF-8 as U+FFFD; ids above 255 are left out."""
+        return bytes(i for i in ids if i < END_OF_TURN).decode(errors="replace")
+
+
+def _turns(messages: Sequence[Message]) -> list[int]:
+    ids: list[int] = []
+    for message in messages:
+        if message["role"] not in ROLES:
+            raise DataError(
+                f"the byte-level renderer knows the roles {', '.join(ROLES)}; got {message['role']!r}"
+            )
+        if not isinstance(message["content"], str):
+            raise DataError(f"the byte-level renderer shows text; a message of {message['role']!r} has none")
+        ids += [ROLES[message["role"]], *message["content"].encode(), END_OF_TURN]
+    return ids
