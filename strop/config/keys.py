@@ -25,7 +25,9 @@ def key(default: Any = ..., *, slime: str | None = None, path: str | None = None
     `config/slime.py`. `path`: "file" or "plugin" when the value names a file, relative to the run file that
     names it. `bounds`: pydantic's `gt, ge, lt, le, min_length`.
     """
-    extra = {name: value for name, value in (("slime", slime), ("path", path)) if value is not None}
+    extra: dict[str, Any] = {
+        name: value for name, value in (("slime", slime), ("path", path)) if value is not None
+    }
     if callable(default) and default is not ...:
         return Field(default_factory=default, json_schema_extra=extra, **bounds)
     return Field(default, json_schema_extra=extra, **bounds)

@@ -4,30 +4,35 @@ A component receives its own section, never the root. What follows from the keys
 `runtime/plan.py`; what must hold between keys is in `config/rules.py`.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from strop.config.keys import Section, key
 
 Dtype = Literal["float32", "bfloat16"]
 Options = dict[str, Any]
+Text = Annotated[str, Field(min_length=1)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
+Beta = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Prompts(Section):
     """Where tasks come from: files of rows, or a procedural source; one of the two."""
 
-    files: list[str] = key(list, slime="--prompt-data", path="file")
+    files: list[Text] = key(list, slime="--prompt-data", path="file")
     """JSONL files, read in order."""
-    source: str | None = key(None, path="plugin")
+    source: Text | None = key(None, path="plugin")
     """A function `(rng, **options) -> {"prompt": …, "label": …}` that makes a task: `file.py:name`."""
     options: Options = key(dict)
     """Keyword arguments of `source`."""
-    input_key: str = key("prompt", slime="--input-key")
+    input_key: Text = key("prompt", slime="--input-key")
     """Field of a row that holds the prompt: text, or a list of chat messages."""
-    label_key: str = key("label", slime="--label-key")
+    label_key: Text = key("label", slime="--label-key")
     """Field of a row that holds what the reward compares with."""
-    metadata_key: str = key("metadata", slime="--metadata-key")
+    metadata_key: Text = key("metadata", slime="--metadata-key")
     """Field of a row that holds a table of further facts; may be absent."""
-    tool_key: str = key("tools", slime="--tool-key")
+    tool_key: Text = key("tools", slime="--tool-key")
     """Field of a row that holds tool descriptions for the chat template; may be absent."""
     chat_template: bool = key(True, slime="--apply-chat-template")
     """Render prompts with the model's chat template; text becomes one user message. false: text as it is."""
@@ -42,7 +47,7 @@ class Prompts(Section):
 class Env(Section):
     """What answers the model."""
 
-    type: str = key("single_turn", path="plugin")
+    type: Text = key("single_turn", path="plugin")
     """`single_turn`, `calculator`, or `file.py:Name` of an Environment."""
     options: Options = key(dict)
     """Keyword arguments of the environment."""
@@ -78,18 +83,18 @@ class Rollout(Section):
     """Ids that end a reply, beside the model's own end-of-turn ids."""
     over_sample: int = key(0, ge=0)
     """Groups started beyond `batch_size` in the first round; surplus groups are dropped by name."""
-    keep: str | None = key(None, slime="--dynamic-sampling-filter-path", path="plugin")
+    keep: Text | None = key(None, slime="--dynamic-sampling-filter-path", path="plugin")
     """Which groups are trained: `reward_std` (rewards that differ, as in DAPO) or `file.py:name`."""
     max_tries: int = key(20, ge=1)
     """Rounds of replacing dropped groups before the run stops and says that there is nothing to learn."""
-    generate: str | None = key(None, path="plugin")
+    generate: Text | None = key(None, path="plugin")
     """A function `async (prompt, ctx) -> list[Sample]` that replaces the whole episode."""
 
 
 class Reward(Section):
     """What a sample is worth."""
 
-    fn: str = key("exact", path="plugin")
+    fn: Text = key("exact", path="plugin")
     """`exact`, `regex`, `first_number`, `format`, or `file.py:name` of a function of the sample."""
     options: Options = key(dict)
     """Keyword arguments of the reward."""
@@ -141,7 +146,7 @@ class Optim(Section):
 
     lr: float = key(1e-6, slime="--lr", ge=0)
     """Peak learning rate."""
-    betas: tuple[float, float] = key((0.9, 0.98))
+    betas: tuple[Beta, Beta] = key((0.9, 0.98))
     """slime: --adam-beta1, --adam-beta2."""
     eps: float = key(1e-8, slime="--adam-eps", gt=0)
     weight_decay: float = key(0.0, slime="--weight-decay", ge=0)
@@ -183,10 +188,11 @@ class Sync(Section):
 class EvalSet(Section):
     """One held-out data set."""
 
-    name: str = key(min_length=1)
-    files: list[str] = key(list, path="file")
+    name: Name = key()
+    """Of its figures: `eval.<name>` in metrics and summary."""
+    files: list[Text] = key(list, path="file")
     """JSONL files."""
-    source: str | None = key(None, path="plugin")
+    source: Text | None = key(None, path="plugin")
     """A procedural source, as in `prompts.source`."""
     options: Options = key(dict)
     """Keyword arguments of `source`."""
@@ -209,7 +215,7 @@ class Eval(Section):
 class Store(Section):
     """The run directory and its checkpoints."""
 
-    dir: str | None = key(None)
+    dir: Text | None = key(None)
     """Where the run goes; must not exist unless --resume. Unset: runs/<name>-<time>."""
     checkpoint_every: int = key(0, slime="--save-interval", ge=0)
     """Steps between checkpoints; 0: at the end only."""
@@ -247,9 +253,9 @@ class Loop(Section):
 class Config(Section):
     """A run: `strop train RUN.toml [--section.key value …]`."""
 
-    name: str = key("run", min_length=1, pattern=r"^[A-Za-z0-9._-]+$")
+    name: Name = key("run")
     """Of the run; part of the default run directory."""
-    model: str = key(slime="--hf-checkpoint", path="model")
+    model: Text = key(slime="--hf-checkpoint", path="model")
     """`tiny`, `smollm2-135m`, or a directory with a model and its tokenizer."""
     prompts: Prompts = key(Prompts)
     env: Env = key(Env)

@@ -1,0 +1,178 @@
+"""What must hold between keys, checked once, before anything is built.
+
+A rule is a function from the config and the origins to its complaints; none: it holds.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from strop.config.keys import Section
+from strop.config.toml_text import shown
+from strop.config.tree import Config, EvalSet, Prompts
+from strop.errors import ConfigError
+
+
+def check(config: Config, origins: dict[str, str]) -> None:
+    """Raises `ConfigError` with the first rule that is broken, and the number of the others."""
+    view = _View(config, origins)
+    broken = [complaint for rule in RULES for complaint in rule(view)]
+    if broken:
+        more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
+        raise ConfigError(broken[0] + more)
+
+
+def batch_size(config: Config) -> int:
+    """Samples an update: `train.batch_size`, or what the batch identity makes it when it is unset."""
+    samples = config.rollout.batch_size * config.rollout.samples_per_prompt
+    return config.train.batch_size or samples // config.train.updates_per_step
+
+
+def with_batch_size(config: Config) -> Config:
+    """The same config with `train.batch_size` filled in."""
+    train = config.train.model_copy(update={"batch_size": batch_size(config)})
+    return config.model_copy(update={"train": train})
+
+
+@dataclass(frozen=True)
+class _View:
+    """A config whose keys can say where they come from."""
+
+    config: Config
+    origins: dict[str, str]
+
+    def value(self, key: str) -> Any:
+        found: Any = self.config
+        for part in key.split("."):
+            found = found[int(part)] if part.isdecimal() else _field(found, part)
+        return found
+
+    def origin(self, key: str) -> str:
+        """Of the key, or of the first thing inside its table."""
+        below = (origin for path, origin in self.origins.items() if path.startswith(f"{key}."))
+        return self.origins.get(key) or next(below)
+
+    def said(self, key: str) -> str:
+        """`rollout.batch_size = 8 (run.toml:7)`"""
+        return f"{key} = {shown(self.value(key))} ({self.origin(key)})"
+
+    def at(self, *keys: str) -> str:
+        """The place to look first: of the first of `keys` that was given."""
+        given = [origin for origin in map(self.origin, keys) if origin != "default"]
+        return given[0] if given else keys[0]
+
+
+def _field(section: Section, name: str) -> Any:
+    return section.__dict__[name]
+
+
+def _groups_of_one(view: _View) -> Iterator[str]:
+    key = "rollout.samples_per_prompt"
+    if view.value(key) == 1:
+        yield (
+            f"{view.at(key)}: {key} = 1 with algo.type = {shown(view.config.algo.type)} "
+            f"({view.origin('algo.type')}) learns nothing: the advantage is relative to the group, so "
+            "that of one sample is 0; give at least 2"
+        )
+
+
+def _batch_identity(view: _View) -> Iterator[str]:
+    rollout, train = view.config.rollout, view.config.train
+    samples = rollout.batch_size * rollout.samples_per_prompt
+    factors = f"{view.said('rollout.batch_size')} × {view.said('rollout.samples_per_prompt')}"
+    made = f"{factors} = {samples} samples a step"
+    keys = ("train.batch_size", "train.updates_per_step", "rollout.batch_size", "rollout.samples_per_prompt")
+    if train.batch_size is None and samples % train.updates_per_step:
+        updates = view.said("train.updates_per_step")
+        yield f"{view.at(*keys[1:])}: {made} cannot be divided by {updates}; make it a multiple"
+    elif train.batch_size and train.batch_size * train.updates_per_step != samples:
+        used = f"{view.said('train.batch_size')} × {view.said('train.updates_per_step')}"
+        way_out = "remove train.batch_size"
+        if samples % train.updates_per_step == 0:
+            way_out = f"set train.batch_size = {samples // train.updates_per_step}"
+        yield f"{view.at(*keys)}: {made}, but {used} = {train.batch_size * train.updates_per_step}; {way_out}"
+
+
+def _synchronous(view: _View) -> Iterator[str]:
+    key = "buffer.staleness"
+    if view.value(key):
+        yield f"{view.at(key)}: {key} = {view.value(key)} is not supported yet; remove it: 0 is synchronous"
+
+
+def _one_source_of_prompts(view: _View) -> Iterator[str]:
+    yield from _files_or_source(view, "prompts", view.config.prompts)
+    for number, dataset in enumerate(view.config.eval.datasets):
+        where = f"eval.datasets.{number}"
+        yield from _files_or_source(view, where, dataset)
+        if dataset.source and dataset.n is None:
+            source = f"{where}.source"
+            yield f"{view.at(source)}: {view.said(source)} has no end; say how many prompts: {where}.n = 256"
+
+
+def _files_or_source(view: _View, where: str, section: Prompts | EvalSet) -> Iterator[str]:
+    files, source, options = (f"{where}.{key}" for key in ("files", "source", "options"))
+    if section.files and section.source:
+        yield f"{view.at(files)}: {view.said(files)} and {view.said(source)} exclude each other; remove one"
+    elif not section.files and not section.source:
+        way_out = f'give {files} = ["data.jsonl"] or {source} = "file.py:name"'
+        place = view.at(f"{where}.name", files) if isinstance(section, EvalSet) else view.at(files)
+        yield f"{place}: {where} has no prompts: {files} is empty and {source} is unset; {way_out}"
+    elif section.options and not section.source:
+        given = f"{options} = {shown(section.options)}"
+        yield f"{view.at(options)}: {given} needs {source}; remove it, or name a source"
+
+
+def _eval_names(view: _View) -> Iterator[str]:
+    seen: dict[str, str] = {}
+    for number, dataset in enumerate(view.config.eval.datasets):
+        key = f"eval.datasets.{number}.name"
+        if dataset.name in seen:
+            first = view.said(seen[dataset.name])
+            yield f"{view.at(key)}: {key} = {shown(dataset.name)} is taken: {first}; names must differ"
+        seen.setdefault(dataset.name, key)
+
+
+def _eval_needs_datasets(view: _View) -> Iterator[str]:
+    if view.config.eval.every and not view.config.eval.datasets:
+        given = f"eval.every = {view.config.eval.every}"
+        yield f"{view.at('eval.every')}: {given} needs data sets; add an [[eval.datasets]] table or remove it"
+
+
+def _cache_holds_a_response(view: _View) -> Iterator[str]:
+    cache, response = "engine.max_tokens", "rollout.max_response_tokens"
+    least = view.value(response) + 1
+    if view.value(cache) < least:
+        yield (
+            f"{view.at(response, cache)}: {view.said(response)} does not fit into {view.said(cache)}; "
+            f"raise {cache} to {least} and the longest prompt, or lower {response}"
+        )
+
+
+def _warmup_ends(view: _View) -> Iterator[str]:
+    key = "train.optim.warmup"
+    updates = view.config.loop.steps * view.config.train.updates_per_step
+    if view.value(key) > updates:
+        run = f"{view.said('loop.steps')} × {view.said('train.updates_per_step')} = {updates} updates"
+        yield f"{view.at(key)}: {view.said(key)} is longer than the run: {run}; lower {key}"
+
+
+def _whole_episode_is_one(view: _View) -> Iterator[str]:
+    generate, env = "rollout.generate", "env.type"
+    if view.value(generate) and view.value(env) != "single_turn":
+        yield (
+            f"{view.at(generate)}: {view.said(generate)} replaces the whole episode, so {view.said(env)} "
+            "would never be asked; remove one"
+        )
+
+
+RULES: tuple[Callable[[_View], Iterator[str]], ...] = (
+    _one_source_of_prompts,
+    _groups_of_one,
+    _batch_identity,
+    _synchronous,
+    _eval_names,
+    _eval_needs_datasets,
+    _cache_holds_a_response,
+    _warmup_ends,
+    _whole_episode_is_one,
+)
