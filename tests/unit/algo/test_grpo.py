@@ -240,3 +240,17 @@ def test_ppo_kl_is_old_minus_new():
     inputs = random_inputs(6)
     expected = (inputs.old_N - inputs.logp_N).mean().item()
     assert grpo().loss(inputs).parts["ppo_kl"].item() == pytest.approx(expected)
+
+
+def test_total_adds_the_kl_and_rewards_entropy():
+    loss = grpo(kl_loss_coef=0.1, entropy_coef=0.01).loss(random_inputs(6))
+    part = {name: value.item() for name, value in loss.parts.items()}
+    assert loss.total.item() == pytest.approx(
+        part["pg_loss"] + 0.1 * part["kl_loss"] - 0.01 * part["entropy"]
+    )
+
+
+def test_entropy_bonus_pushes_entropy_up():
+    inputs = random_inputs(6)
+    grpo(entropy_coef=0.01).loss(inputs).total.backward()
+    assert (inputs.entropy_N.grad < 0).all()
