@@ -1,0 +1,111 @@
+"""`Console`: the sink that a person watches. Live in a terminal, one plain line a step elsewhere."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TextIO
+
+from rich.live import Live
+from rich.text import Text
+
+from strop.sample import Sample
+from strop.telemetry.footer import Footer
+from strop.telemetry.printable import one_line
+from strop.telemetry.step_line import HEADER, eta, step_line
+from strop.telemetry.terminal import open_terminal
+
+_QUIET_S = 30.0
+"""Without a terminal, a status line appears after so long without another: slow must not look hung."""
+_PACE_OF = 5
+"""Steps whose mean duration gives the time left."""
+
+
+class Console:
+    """Shows a run on `file`. Text of the model is shown, never interpreted.
+
+    `live`: `file` is a terminal; a region at the bottom then says what is going on at this moment.
+    """
+
+    def __init__(self, file: TextIO, *, live: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        self._out = open_terminal(file, plain=not live)
+        self._file = file
+        self._clock = clock
+        self._footer = Footer(clock)
+        self._live = (
+            Live(self._footer, console=self._out, refresh_per_second=4, transient=True) if live else None
+        )
+        self._steps = 0
+        self._durations: deque[float] = deque(maxlen=_PACE_OF)
+        self._last_step_at = self._last_line_at = clock()
+        self._header_shown = False
+
+    def begin(self, title: str, steps: int, first_step: int = 0) -> None:
+        first, *rest = title.split("\n")
+        self._print(Text(first, "bold"))
+        for line in rest:
+            self._print(Text(line, "dim"))
+        self._steps = steps
+        self._last_step_at = self._clock()
+        self._footer.progress(first_step, steps)
+        if self._live:
+            self._live.start()
+
+    def status(self, text: str) -> None:
+        self._footer.text = one_line(text, 200)
+        if not self._live and self._clock() - self._last_line_at >= _QUIET_S:
+            self._print(Text(f"  … {one_line(text, 90)}"))
+
+    def step(self, record: dict[str, Any]) -> None:
+        now = self._clock()
+        self._durations.append(now - self._last_step_at)
+        self._last_step_at = now
+        done = record["step"] + 1
+        if not self._header_shown:
+            self._header_shown = True
+            self._print(Text(HEADER, "bold dim"))
+        left = eta(self._durations, self._steps - done)
+        self._print(step_line(record, steps=self._steps, left=left, with_bar=self._live is not None))
+        self._footer.progress(done, self._steps)
+
+    def sample(self, sample: Sample) -> None:
+        reward = "no reward" if sample.reward is None else f"reward {sample.reward:.3g}"
+        facts = f"{reward} · {sample.response_length} tokens · {sample.status.value}"
+        style = "dim" if sample.reward is None else "green" if sample.reward > 0 else "red"
+        self._print(Text.assemble("      ┌ ", ("sample ", "bold"), (facts, style)))
+        self._print(Text.assemble("      │ ", (one_line(_question(sample), 90), "dim")))
+        self._print(Text.assemble("      └ ", one_line(sample.response, 90) or "(empty)"))
+
+    def evaluated(self, name: str, mean: float, n: int, when: str) -> None:
+        if not self._durations:  # the evaluation at the start is no part of the first step
+            self._last_step_at = self._clock()
+        self._print(
+            Text.assemble(
+                "  eval  ", (name, "bold"), f"  {when}  mean ", (f"{mean:.3f}", "bold cyan"), f"  n {n}"
+            )
+        )
+
+    def note(self, text: str) -> None:
+        self._print(Text(f"  · {one_line(text, 400)}", "yellow"))
+
+    def end(self, lines: Sequence[str] = ()) -> None:
+        if self._live:
+            self._live.stop()
+        for line in lines:
+            self._print(Text(line))
+
+    def _print(self, line: Text) -> None:
+        self._out.print(line, soft_wrap=True)
+        self._file.flush()
+        self._last_line_at = self._clock()
+
+
+def _question(sample: Sample) -> str:
+    if isinstance(sample.prompt, str):
+        return sample.prompt
+    asked = [message for message in sample.prompt if message["role"] == "user"]
+    return _content(asked[-1]) if asked else ""
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    content = message["content"]
+    return content if isinstance(content, str) else " ".join(part.get("text", "") for part in content)

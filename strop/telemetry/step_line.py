@@ -1,0 +1,79 @@
+"""One step as one line of a table that fits 100 columns."""
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from rich.text import Text
+
+_STATIONS = ("rollout", "train", "sync", "eval")
+_BAR = 6
+_REWARD = 12
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+HEADER = (
+    f"{'step':>7}  {'reward':<{_REWARD}}  {'reply tok':>9}  {'rollout tok/s':>13}  {'train tok/s':>11}"
+    f"  {'step s':>6}  {'roll/train/sync/eval %':>22}  {'left':>6}"
+)
+
+
+def step_line(record: Mapping[str, Any], *, steps: int, left: float | None, with_bar: bool) -> Text:
+    """The line under `HEADER`. What the record lacks, or is not finite, is shown as –. `left`: seconds."""
+    reward = _number(record, "reward/mean")
+    shown = _shown(reward, ".3f" if abs(reward or 0) < 10 else ".4g")
+    bar = _bar(reward) if with_bar and reward is not None else ""
+    return Text.assemble(
+        f"{record['step'] + 1:>{max(6 - len(str(steps)), 1)}}/{steps}  ",
+        (f"{shown} ", "bold"),
+        (f"{bar:<{_REWARD - 1 - len(shown)}}", "green"),
+        f"  {_of(record, 'rollout/response_tokens', '.1f'):>9}",
+        f"  {_of(record, 'rollout/tokens_per_s', ',.0f'):>13}",
+        f"  {_of(record, 'train/tokens_per_s', ',.0f'):>11}",
+        f"  {_of(record, 'time/step_s', '.1f'):>6}",
+        (f"  {_split(record):>22}", "dim"),
+        f"  {'–' if left is None else duration(left):>6}",
+    )
+
+
+def eta(durations: Collection[float], steps_left: int) -> float | None:
+    """Seconds until the end at the pace of the last steps; None before the first."""
+    return sum(durations) / len(durations) * steps_left if durations else None
+
+
+def duration(seconds: float) -> str:
+    """`42 s`, `3:07`, `2 h 05`, `5 d 07`: days and hours."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02d}"
+    if whole < 100 * 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d}"
+    return f"{whole // 86400} d {whole % 86400 // 3600:02d}"
+
+
+def _split(record: Mapping[str, Any]) -> str:
+    seconds = [_number(record, f"time/{station}_s") or 0.0 for station in _STATIONS]
+    total = sum(seconds)
+    return "/".join(f"{100 * s / total:.0f}" for s in seconds) if total else "–"
+
+
+def _bar(share: float) -> str:
+    """A bar of 6 characters for a reward in [0, 1]; rewards on another scale have none."""
+    if not 0 <= share <= 1:
+        return ""
+    eighths = round(share * _BAR * 8)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
+def _of(record: Mapping[str, Any], name: str, spec: str) -> str:
+    return _shown(_number(record, name), spec)
+
+
+def _shown(value: float | None, spec: str) -> str:
+    return "–" if value is None else format(value, spec)
+
+
+def _number(record: Mapping[str, Any], name: str) -> float | None:
+    value = record.get(name)
+    return None if value is None or not math.isfinite(value) else float(value)

@@ -1,0 +1,28 @@
+"""How text reaches a terminal, a pipe or a file: styled and live in the first, plain lines in the others."""
+
+from collections.abc import Mapping
+from typing import TextIO
+
+from rich.console import Console as Terminal
+
+WIDTH = 100
+"""Columns of plain output; a terminal has its own."""
+
+
+def is_live(file: TextIO, environ: Mapping[str, str]) -> bool:
+    """Whether `file` is a terminal that can move its cursor."""
+    return file.isatty() and environ.get("TERM") != "dumb"
+
+
+def is_coloured(file: TextIO, environ: Mapping[str, str]) -> bool:
+    """Whether colours may be used: on a terminal, unless NO_COLOR (no-color.org) is set."""
+    return is_live(file, environ) and not environ.get("NO_COLOR")
+
+
+def open_terminal(file: TextIO, *, plain: bool) -> Terminal:
+    """A rich console on `file`; a plain one writes no control sequence of any kind."""
+    if plain:
+        return Terminal(
+            file=file, force_terminal=False, color_system=None, width=WIDTH, highlight=False, emoji=False
+        )
+    return Terminal(file=file, force_terminal=True, highlight=False, emoji=False)

@@ -1,0 +1,168 @@
+import io
+import json
+import subprocess
+import sys
+
+from strop.sample import Sample, Status, Tokens
+from strop.telemetry.base import Silent
+from strop.telemetry.console import Console
+from strop.telemetry.printable import one_line, printable
+from strop.telemetry.step_line import HEADER, duration
+
+RECORD = {
+    "step": 2,
+    "reward/mean": 0.4375,
+    "rollout/response_tokens": 11.94,
+    "rollout/tokens_per_s": 312.4,
+    "train/tokens_per_s": 1204.2,
+    "time/step_s": 25.04,
+    "time/rollout_s": 5.0,
+    "time/train_s": 19.0,
+    "time/sync_s": 0.0,
+    "time/eval_s": 1.0,
+}
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def plain():
+    file, clock = io.StringIO(), Clock()
+    return Console(file, live=False, clock=clock), file, clock
+
+
+def test_a_step_is_one_line_under_a_header_that_names_the_units_once():
+    console, file, clock = plain()
+    console.begin("numbers", 40, 2)
+    clock.now = 10.0
+    console.step(RECORD)
+    clock.now = 20.0
+    console.step({**RECORD, "step": 3, "reward/mean": 1.0})
+    assert file.getvalue() == (
+        """numbers
+   step  reward        reply tok  rollout tok/s  train tok/s  step s  roll/train/sync/eval %    left
+   3/40  0.438              11.9            312        1,204    25.0               20/76/0/4    6:10
+   4/40  1.000              11.9            312        1,204    25.0               20/76/0/4    6:00
+"""
+    )
+
+
+def test_the_table_fits_100_columns():
+    console, file, clock = plain()
+    console.begin("numbers", 40, 2)
+    clock.now = 1e5
+    console.step({**RECORD, "reward/mean": -12.5, "time/step_s": 4321.0, "rollout/tokens_per_s": 1234567.0})
+    assert len(HEADER) <= 100
+    assert max(map(len, file.getvalue().splitlines())) <= 100
+
+
+def test_a_number_that_is_missing_or_not_finite_is_a_dash():
+    console, file, _ = plain()
+    console.begin("numbers", 3)
+    console.step({"step": 0, "reward/mean": float("nan")})
+    assert file.getvalue().splitlines()[-1].split() == ["1/3", "–", "–", "–", "–", "–", "–", "0", "s"]
+
+
+def test_status_is_silent_until_half_a_minute_went_by():
+    console, file, clock = plain()
+    console.begin("numbers", 40)
+    clock.now = 29.0
+    console.status("rollout 1/64")
+    clock.now = 31.0
+    console.status("rollout 37/64 samples")
+    clock.now = 32.0
+    console.status("rollout 38/64 samples")
+    assert file.getvalue().splitlines() == ["numbers", "  … rollout 37/64 samples"]
+
+
+def test_a_sample_is_shown_with_its_question_and_reward():
+    console, file, _ = plain()
+    prompt = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Which is larger?\n52, 17"},
+    ]
+    tokens = Tokens.context([1]) + Tokens.drawn([5, 6], [-1, -1], [0, 0])
+    console.sample(
+        Sample(
+            index=0,
+            group_id=0,
+            prompt=prompt,
+            sequence=tokens,
+            prompt_length=1,
+            response="[bold]52[/bold]",
+            reward=1.0,
+            status=Status.COMPLETED,
+        )
+    )
+    assert file.getvalue().splitlines() == [
+        "      ┌ sample reward 1 · 2 tokens · completed",
+        "      │ Which is larger? ⏎ 52, 17",
+        "      └ [bold]52[/bold]",
+    ]
+
+
+def test_evaluations_notes_and_the_end_are_lines():
+    console, file, _ = plain()
+    console.evaluated("numbers", 0.08203, 256, "start")
+    console.note("2 groups replaced")
+    console.end(["finished in 3:20", "strop show runs/x"])
+    assert file.getvalue().splitlines() == [
+        "  eval  numbers  start  mean 0.082  n 256",
+        "  · 2 groups replaced",
+        "finished in 3:20",
+        "strop show runs/x",
+    ]
+
+
+def test_plain_output_has_no_control_sequences_whatever_the_environment_says():
+    code = f"""
+import sys
+from strop.telemetry.console import Console
+console = Console(sys.stdout, live=False)
+console.begin("x", 4)
+console.step({json.dumps(RECORD)})
+console.end(["done"])
+"""
+    env = {"FORCE_COLOR": "1", "COLUMNS": "40", "PATH": "", "PYTHONUTF8": "1"}
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True
+    ).stdout
+    assert "\x1b" not in out
+    assert len(out.splitlines()) == 4
+
+
+def test_model_output_cannot_steer_the_terminal():
+    assert printable("a\x1b[31mb\x07\x9b\u202e\n") == "a␛[31mb␇\ufffd\ufffd\n"
+
+
+def test_long_text_is_cut_to_one_line():
+    assert one_line("one\ntwo three", 9) == "one ⏎ tw…"
+
+
+def test_a_live_console_leaves_the_cursor_as_it_was():
+    file = io.StringIO()
+    console = Console(file, live=True)
+    console.begin("numbers", 4)
+    console.status("rollout")
+    console.step({**RECORD, "step": 0})
+    console.end(["done"])
+    console.end()
+    shown = file.getvalue()
+    assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 1
+    assert shown.endswith("done\n")
+
+
+def test_durations_are_short():
+    assert [duration(s) for s in (3.2, 187, 7500, 457200)] == ["3 s", "3:07", "2 h 05", "5 d 07"]
+
+
+def test_no_sink_is_a_sink():
+    silent = Silent()
+    silent.begin("x", 1)
+    silent.step(RECORD)
+    silent.end()

@@ -1,0 +1,81 @@
+import math
+
+import pytest
+
+from strop.sample import Group, Prompt, Sample, Status, Tokens
+from strop.telemetry.groups import MEANINGS, group_metrics
+
+
+def sample(index, reward, length, *, status=Status.COMPLETED, version=0, scores=()):
+    drawn = Tokens.drawn([7] * length, [-0.5] * length, [version] * length)
+    return Sample(
+        index=index,
+        group_id=0,
+        sequence=Tokens.context([1, 2]) + drawn,
+        prompt_length=2,
+        reward=reward,
+        status=status,
+        scores=dict(scores),
+    )
+
+
+def group(*samples, tries=0):
+    return Group(0, Prompt(id="p", messages="hello"), list(samples), tries=tries)
+
+
+MIXED = [
+    group(sample(0, 0.0, 2), sample(1, 1.0, 4, status=Status.TRUNCATED, version=1)),
+    group(sample(2, 1.0, 1), sample(3, 1.0, 1), tries=2),
+]
+
+
+def test_rewards():
+    found = group_metrics(MIXED, step=1)
+    assert found["reward/mean"] == 0.75
+    assert (found["reward/min"], found["reward/max"]) == (0.0, 1.0)
+    assert found["reward/std"] == pytest.approx(math.sqrt(3) / 4)
+    assert found["reward/group_std"] == 0.25
+
+
+def test_lengths():
+    found = group_metrics(MIXED, step=1)
+    assert found["rollout/response_tokens"] == 2.0
+    assert (found["rollout/response_tokens_min"], found["rollout/response_tokens_max"]) == (1.0, 4.0)
+    assert found["rollout/prompt_tokens"] == 2.0
+    assert found["rollout/sampled_tokens"] == 8.0
+
+
+def test_how_samples_ended():
+    found = group_metrics(MIXED, step=1)
+    assert found["rollout/truncated_share"] == 0.25
+    assert found["rollout/equal_groups_share"] == 0.5
+    assert found["rollout/rounds"] == 3.0
+    assert (found["rollout/groups"], found["rollout/samples"], found["rollout/failed"]) == (2.0, 4.0, 0.0)
+
+
+def test_staleness_is_per_sampled_token():
+    found = group_metrics(MIXED, step=1)
+    assert found["rollout/staleness"] == 0.5
+    assert found["rollout/staleness_max"] == 1.0
+    assert found["rollout/behavior_logp"] == -0.5
+
+
+def test_failed_samples_are_counted_and_have_no_reward():
+    found = group_metrics([group(sample(0, None, 0, status=Status.FAILED), sample(1, 0.5, 1))], step=0)
+    assert found["rollout/failed"] == 1.0
+    assert found["reward/mean"] == 0.5
+
+
+def test_without_any_reward_the_mean_is_not_a_number():
+    found = group_metrics([group(sample(0, None, 0, status=Status.FAILED))], step=0)
+    assert math.isnan(found["reward/mean"])
+    assert math.isnan(found["rollout/staleness_max"])
+
+
+def test_named_scores_have_their_own_mean():
+    groups = [group(sample(0, 1.0, 1, scores={"format": 1.0}), sample(1, 1.0, 1, scores={"format": 0.0}))]
+    assert group_metrics(groups, step=0)["reward/score/format"] == 0.5
+
+
+def test_every_metric_has_a_meaning():
+    assert set(group_metrics(MIXED, step=1)) == set(MEANINGS)
