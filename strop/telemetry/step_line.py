@@ -41,7 +41,7 @@ def eta(durations: Collection[float], steps_left: int) -> float | None:
 
 
 def duration(seconds: float) -> str:
-    """`42 s`, `3:07`, `2 h 05`, `5 d 07`: days and hours."""
+    """`42 s`, `3:07`, `2 h 05`, `5 d`."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -49,7 +49,7 @@ def duration(seconds: float) -> str:
         return f"{whole // 60}:{whole % 60:02d}"
     if whole < 100 * 3600:
         return f"{whole // 3600} h {whole % 3600 // 60:02d}"
-    return f"{whole // 86400} d {whole % 86400 // 3600:02d}"
+    return f"{whole // 86400} d"
 
 
 def _split(record: Mapping[str, Any]) -> str:
