@@ -6,15 +6,17 @@ what the template puts behind it. The reply itself is never rendered, so its ids
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jinja2
 import msgspec
-from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from strop.errors import ConfigError, DataError, first_line
 from strop.render.messages import as_messages, flat, plain_text, refuse_turns
 from strop.sample import Message, Prompt
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 class ChatRenderer:
@@ -68,12 +70,14 @@ class ChatRenderer:
         whole = self._render(
             [*before, {"role": "assistant", "content": reply}, *following], where="the environment's messages"
         )
-        if not whole.startswith(opened + reply):
+        gap, found, behind = whole.removeprefix(opened).partition(reply)
+        # White space before a reply is the model's to draw: some templates leave it to the reply.
+        if not whole.startswith(opened) or not found or gap.strip():
             raise DataError(
                 f"{self._template} rewrites earlier turns when a later one is added, so several turns cannot "
                 'be kept token by token; use env.type = "single_turn" or another template'
             )
-        return self._behind(reply, whole[len(opened + reply) :], last_id=last_id)
+        return self._behind(reply, behind, last_id=last_id)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of a reply, without special tokens, and otherwise as drawn."""
@@ -90,8 +94,8 @@ class ChatRenderer:
         anchored, ids = self._encode(anchor), self._encode(anchor + text)
         if ids[: len(anchored)] != anchored:
             raise DataError(
-                f"{self._template} puts {first_line(repr(text), 40)} behind a reply, which the tokenizer merges "
-                'with the end of the reply; use env.type = "single_turn" or another template'
+                f"{self._template} puts {first_line(repr(text), 40)} behind a reply, where the tokenizer "
+                'merges it with the reply; use env.type = "single_turn" or another template'
             )
         return ids[len(anchored) :]
 
@@ -130,7 +134,9 @@ class ChatRenderer:
         return text
 
 
-def _load(directory: Path) -> PreTrainedTokenizerBase:
+def _load(directory: Path) -> "PreTrainedTokenizerBase":
+    from transformers import AutoTokenizer  # takes seconds, and torch
+
     try:
         return AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError, KeyError) as caught:

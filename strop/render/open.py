@@ -7,6 +7,7 @@ import msgspec
 from strop.errors import ConfigError
 from strop.render.base import Renderer
 from strop.render.bytes import TOKENIZER_CLASS, ByteRenderer
+from strop.render.chat import ChatRenderer
 
 _FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
 """Any of these is a vocabulary that transformers can load."""
@@ -19,8 +20,6 @@ def open_renderer(model_dir: Path, *, chat_template: bool = True) -> Renderer:
     """
     if check_tokenizer(model_dir) == TOKENIZER_CLASS:
         return ByteRenderer(chat_template=chat_template)
-    from strop.render.chat import ChatRenderer  # transformers takes seconds to import
-
     return ChatRenderer(model_dir, chat_template=chat_template)
 
 
