@@ -5,6 +5,8 @@ import random
 import string
 from typing import Any
 
+from strop import Sample
+
 
 def find_digit(rng: random.Random, *, split: str) -> dict[str, Any]:
     """Two lowercase letters and a digit, in any order, such as `b4k`; the answer is the digit.
@@ -26,3 +28,9 @@ def find_digit(rng: random.Random, *, split: str) -> dict[str, Any]:
 def is_held_out(text: str) -> bool:
     """Whether this text is kept for evaluation: the same on every machine and in every run."""
     return hashlib.sha256(text.encode()).digest()[0] % 5 == 0
+
+
+def digit_reward(sample: Sample) -> float:
+    """1 for the right digit alone, 0.1 for any digit: a first foothold for a model that knows nothing."""
+    answer = sample.response.strip()
+    return 1.0 if answer == sample.label else 0.1 * answer.isdigit()

@@ -1,0 +1,172 @@
+"""`strop train RUN.toml [MORE.toml] [--section.key value …] [--resume]`"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from strop.config.load import load_config
+from strop.config.show import to_json
+from strop.config.tree import Config, Telemetry
+from strop.errors import ConfigError
+from strop.telemetry.base import Silent, Sink
+
+if TYPE_CHECKING:
+    from strop.preflight import Prepared
+    from strop.run import Run
+    from strop.store.run_dir import RunDirectory
+
+USAGE = """strop train RUN.toml [MORE.toml …] [--section.key value …] [--resume]
+
+Later files win over earlier ones, flags over files. --resume goes on with the run in --store.dir from its
+last checkpoint. All keys: strop config --keys"""
+
+
+def main(argv: list[str]) -> int:
+    """Train; returns the exit code."""
+    if not argv or "--help" in argv or "-h" in argv:
+        print(USAGE)
+        return 0
+    files, flags, resumes = split_arguments(argv)
+    loaded = load_config(files, flags, also=("--resume",))
+    directory = _directory(loaded.config, resumes=resumes)
+    if resumes and _is_finished(directory, loaded.config):
+        print(f"{directory} is finished: nothing to resume")
+        return 0
+    prepared, record = _prepare(loaded.config, to_json(loaded))
+    return _run(prepared, record, directory, resumes=resumes)
+
+
+def split_arguments(argv: list[str]) -> tuple[list[Path], list[str], bool]:
+    """Files come first; `--resume` may stand anywhere."""
+    rest = [a for a in argv if a != "--resume"]
+    count = next((i for i, a in enumerate(rest) if a.startswith("-")), len(rest))
+    return [Path(a) for a in rest[:count]], rest[count:], len(rest) < len(argv)
+
+
+def _directory(config: Config, *, resumes: bool) -> Path | None:
+    """Refuse a wrong directory before anything is loaded."""
+    from strop.store.layout import check_is_run
+    from strop.store.run_dir import refuse_existing
+
+    if config.store.dir is None:
+        if resumes:
+            raise ConfigError("--resume needs --store.dir, the directory of the run to continue")
+        return None
+    path = Path(config.store.dir)
+    if resumes:
+        way_out = "leave --resume out to begin a run, or name the directory of one"
+        check_is_run(path, what=f'store.dir = "{path}"', way_out=way_out)
+    else:
+        refuse_existing(path)
+    return path
+
+
+def _is_finished(directory: Path | None, config: Config) -> bool:
+    from strop.store.layout import finished_steps
+
+    assert directory is not None
+    done = finished_steps(directory)
+    return done is not None and done >= config.loop.steps
+
+
+def _prepare(config: Config, record: dict[str, Any]) -> "tuple[Prepared, dict[str, Any]]":
+    from strop.preflight import prepare
+    from strop.runtime.plan import Machine
+
+    prepared = prepare(config)
+    machine = Machine.here()
+    return prepared, {**record, "plan": prepared.plan.as_json(), "machine": machine.as_json()}
+
+
+def _run(prepared: "Prepared", record: dict[str, Any], directory: Path | None, *, resumes: bool) -> int:
+    from strop.store.run_dir import RunDirectory
+
+    name = prepared.config.name
+    if resumes:
+        assert directory is not None
+        opened = RunDirectory.resume(directory, config=record)
+    else:
+        opened = RunDirectory.create(directory, name, config=record)
+    with opened as run_directory:
+        sink = _sink(prepared.config.telemetry)
+        try:
+            return _train(prepared, run_directory, sink)
+        finally:
+            sink.end()
+
+
+def _train(prepared: "Prepared", directory: "RunDirectory", sink: Sink) -> int:
+    # torch is loaded here and not before: everything that could be wrong has been looked at
+    from strop.run import Run
+
+    sink.status("loading the model")
+    run = Run(prepared, directory, sink)
+    status = "failed"
+    try:
+        asyncio.run(_until_done(run, sink))
+        status = "finished" if run.interrupted_after is None else "interrupted"
+    finally:
+        steps = prepared.config.loop.steps if status == "finished" else run.completed
+        summary = run.summary(status, steps)
+        directory.write_summary(summary)
+        directory.event(status, step=steps)
+        run.close()
+    sink.end(_closing_lines(directory.path, summary))
+    return 0 if status == "finished" else 130
+
+
+async def _until_done(run: "Run", sink: Sink) -> None:
+    from strop.loop import train
+
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    assert task is not None
+    loop.add_signal_handler(signal.SIGINT, _on_interrupt(run, sink, task))
+    await train(run)
+
+
+def _on_interrupt(run: "Run", sink: Sink, task: "asyncio.Task[Any]") -> Callable[[], None]:
+    """The first Ctrl-C ends the run after its step, with a checkpoint; the second ends it at once."""
+    asked = False
+
+    def handle() -> None:
+        nonlocal asked
+        if asked:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            task.cancel("interrupted")
+            return
+        asked = True
+        run.interrupt()
+        sink.note("stopping after this step, with a checkpoint; press Ctrl-C again to stop at once")
+
+    return handle
+
+
+def _sink(section: Telemetry) -> Sink:
+    if "console" not in section.sinks:
+        return Silent()
+    from strop.telemetry.console import Console
+    from strop.telemetry.terminal import is_live
+
+    return Console(sys.stdout, live=is_live(sys.stdout, os.environ))
+
+
+def _closing_lines(path: Path, summary: dict[str, Any]) -> list[str]:
+    """What came out, and what to do next."""
+    lines = []
+    for name, result in summary["eval"].items():
+        if "start" in result and "end" in result:
+            start, end = result["start"]["mean"], result["end"]["mean"]
+            lines.append(f"{name}: held-out mean {start:.3f} → {end:.3f} (n = {result['end']['n']})")
+    if summary["status"] == "interrupted":
+        return [*lines, f"interrupted after {summary['steps']} steps; go on with --store.dir {path} --resume"]
+    return [
+        *lines,
+        f"run directory  {path}",
+        f"look           strop show {path} --step 0 --step last",
+        f"use the model  {path}/checkpoints/step-{summary['steps']} (a Hugging Face model directory)",
+    ]

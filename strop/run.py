@@ -1,0 +1,239 @@
+"""`Run`: the parts of one run and their lifetimes. The order in which they act is `loop.py`'s."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import torch
+
+from strop.algo.base import Algorithm
+from strop.algo.batch import Batch, make_batch
+from strop.algo.open import open_algorithm
+from strop.buffer.buffer import Buffer
+from strop.engines.local.engine import LocalEngine
+from strop.eval.evaluate import Evaluation, evaluate
+from strop.nn.loading import load_model
+from strop.preflight import Prepared
+from strop.rollout.episode import Parts
+from strop.rollout.group import Player
+from strop.rollout.rollouts import Rollouts
+from strop.runtime.compute import Compute
+from strop.runtime.plan import Plan
+from strop.sample import Group
+from strop.store.run_dir import RunDirectory
+from strop.store.samples import write_samples
+from strop.summary import Totals, peak_rss_gib, step_record
+from strop.sync.base import Transport
+from strop.sync.share import Share
+from strop.telemetry.base import Sink
+from strop.telemetry.spans import Spans
+from strop.train.local import LocalTrainer, Models
+
+
+class Run:
+    """One run on this machine. Make it with `open_run`, give it to `loop.train`, then `finish` it."""
+
+    def __init__(self, prepared: Prepared, directory: RunDirectory, sink: Sink) -> None:
+        self._prepared, self._directory, self._sink = prepared, directory, sink
+        self._config = config = prepared.config
+        self.plan: Plan = prepared.plan
+        self._compute = Compute()
+        self._spans = Spans(time.perf_counter)
+        self._began = time.perf_counter()
+        self.algo: Algorithm = open_algorithm(config.algo, num_updates=self.plan.num_updates)
+        self.trainer, engine_model = self._models()
+        self._engine = LocalEngine(
+            engine_model,
+            self._compute,
+            max_tokens=config.engine.max_tokens,
+            stop_ids=prepared.renderer.stop_ids,
+        )
+        self.sync: Transport = Share(self._engine)
+        self.buffer = Buffer(groups_per_step=self.plan.groups_per_step, staleness=config.buffer.staleness)
+        parts = Parts(self._engine, prepared.renderer, prepared.make_env, config.env)
+        self._player = Player(parts, prepared.scorer, prepared.generate, seed=config.loop.seed)
+        self._rollouts = Rollouts(
+            self._player, prepared.source, config.rollout, keep=prepared.keep, ledger=directory.ledger
+        )
+        self._rollouts.on_finished = self._show_rollout
+        self._device = asyncio.Lock()
+        self._totals = Totals()
+        self._first_step = 0
+        self._interrupt_asked = False
+        self.completed = 0
+        """Steps closed so far, those before a resume included."""
+        self.interrupted_after: int | None = None
+        """Completed steps at which the run stopped because it was asked to."""
+
+    def _models(self) -> tuple[LocalTrainer, Any]:
+        config, path = self._config, self._prepared.model
+        torch.set_num_threads(self.plan.threads)
+        policy = load_model(path, torch.float32)
+        reference = load_model(path, torch.float32) if "ref" in self.algo.needs else None
+        trainer = LocalTrainer(
+            Models(policy, reference),
+            config.train,
+            self.algo,
+            self._compute,
+            total_updates=self.plan.total_updates,
+        )
+        # The engine works on the trainer's own tensors when it can: at staleness 0 they take turns.
+        shares = config.engine.dtype == "float32"
+        return trainer, policy if shares else load_model(path, torch.bfloat16)
+
+    async def restore(self) -> None:
+        """Go on from the run directory's checkpoint, if it has one."""
+        checkpoint = self._directory.checkpoint
+        if checkpoint is None:
+            return
+        state = checkpoint.state
+        await self._compute(self.trainer.load, checkpoint.path, state["trainer"])
+        self._rollouts.restore(state["rollouts"])
+        self._totals = Totals(**state["totals"])
+        self._first_step = self.completed = checkpoint.step
+        await self.sync.push(self.trainer.weights(), checkpoint.step)
+
+    @asynccontextmanager
+    async def groups(self) -> AsyncIterator[None]:
+        """Serve the engine and fill the buffer while the block runs; evaluate first, if the run is new."""
+        total = self._config.loop.steps
+        self._sink.begin(self._config.name, total, self._first_step)
+        async with asyncio.TaskGroup() as tasks:
+            background = [tasks.create_task(self._engine.serve())]
+            try:
+                await self.restore()
+                if self._first_step == 0:
+                    await self._evaluate(0, "start")
+                steps = range(self._first_step, total)
+                background.append(tasks.create_task(self._rollouts.fill(self.buffer, steps)))
+                yield
+            finally:
+                for task in background:
+                    task.cancel()
+
+    def steps(self) -> Iterator[int]:
+        """The steps that are left, until the run is interrupted."""
+        for step in range(self._first_step, self._config.loop.steps):
+            if self.interrupted_after is not None:
+                return
+            yield step
+
+    def interrupt(self) -> None:
+        """Stop after the step that is running, with a checkpoint."""
+        self._interrupt_asked = True
+
+    @asynccontextmanager
+    async def turn(self, name: str) -> AsyncIterator[None]:
+        """Hold the device for a part of the step."""
+        async with self._device:
+            self._sink.status(name)
+            with self._spans.span(name):
+                yield
+
+    def packed(self, groups: list[Group]) -> Batch:
+        """The groups of a step as columns."""
+        return make_batch(
+            groups,
+            num_updates=self.plan.num_updates,
+            max_response_tokens=self.plan.max_response_tokens,
+            temperature=self.plan.temperature,
+        )
+
+    async def scored(self, batch: Batch) -> Batch:
+        """The batch with the log-probs that the algorithm needs."""
+        for what in sorted(self.algo.needs):
+            batch.scored[what] = await self.trainer.score(batch, what)
+        return batch
+
+    async def close_step(
+        self, step: int, groups: list[Group], batch: Batch, metrics: dict[str, float]
+    ) -> None:
+        """Record the step; evaluate and checkpoint when due. Nothing is in flight: a consistent cut."""
+        report = self._rollouts.reports.pop(step)
+        self._rollouts.record_trained(step, groups)
+        record = step_record(step, groups, report, metrics, self._spans.split())
+        self._totals.add(record)
+        advantages = {s.index: batch.advantage[batch.tokens_of(row)] for row, s in enumerate(batch.samples)}
+        await self._compute(write_samples, self._directory.samples_path(step), groups, advantages)
+        self._directory.metrics.append(record)
+        self._sink.step(record)
+        self._show_sample(step, groups)
+        self.completed = done = step + 1
+        is_last = done == self._config.loop.steps
+        if is_last or (self._config.eval.every and done % self._config.eval.every == 0):
+            await self._evaluate(done, "end" if is_last else f"step {done}")
+        every = self._config.store.checkpoint_every
+        if is_last or self._interrupt_asked or (every and done % every == 0):
+            await self._checkpoint(done)
+        if self._interrupt_asked and not is_last:
+            self.interrupted_after = done
+
+    async def _evaluate(self, done: int, when: str) -> None:
+        for section in self._config.eval.datasets:
+            prompts = self._prepared.eval_sets[section.name]
+            sampling = self._prepared.sampling(section.temperature)
+
+            def show(finished: int, of: int, name: str = section.name) -> None:
+                self._sink.status(f"eval {name} {finished}/{of} prompts")
+
+            began = time.perf_counter()
+            result = await evaluate(self._player, section, prompts, sampling, show)
+            await self._record_eval(result, done, when, seconds=time.perf_counter() - began)
+
+    async def _record_eval(self, result: Evaluation, done: int, when: str, *, seconds: float) -> None:
+        path = self._directory.eval_path(result.name, done)
+        await self._compute(write_samples, path, result.groups, None)
+        line = {
+            "dataset": result.name,
+            "step": done,
+            "when": when,
+            **result.as_json(),
+            "time/eval_s": seconds,
+        }
+        self._directory.evals.append(line)
+        if when in ("start", "end"):
+            self._totals.evals.setdefault(result.name, {})[when] = result.as_json()
+        self._sink.evaluated(result.name, result.mean, result.n, when)
+
+    async def _checkpoint(self, done: int) -> None:
+        self._sink.status(f"checkpoint after {done} steps")
+        self._totals.wall_s += time.perf_counter() - self._began
+        self._began = time.perf_counter()
+        state = {
+            "trainer": self.trainer.state(),
+            "rollouts": self._rollouts.state(),
+            "totals": self._totals.as_json(),
+        }
+
+        def write() -> None:
+            keep = self._config.store.keep
+            self._directory.write_checkpoint(done, fill=self.trainer.save, state=state, keep=keep)
+
+        await self._compute(write)
+
+    def _show_rollout(self, step: int, done: int, of: int) -> None:
+        self._sink.status(f"step {step} rollout {done}/{of} groups")
+
+    def _show_sample(self, step: int, groups: list[Group]) -> None:
+        every = self._config.telemetry.show_sample_every
+        if every and step % every == 0:
+            self._sink.sample(groups[step // every % len(groups)].samples[0])
+
+    def summary(self, status: str, steps: int) -> dict[str, Any]:
+        """For `summary.json`."""
+        return {
+            "status": status,
+            "steps": steps,
+            "wall_s": self._totals.wall_s + time.perf_counter() - self._began,
+            "eval": self._totals.evals,
+            "rollout_tokens_per_s": self._totals.rollout_tokens_per_s,
+            "train_tokens_per_s": self._totals.train_tokens_per_s,
+            "peak_rss_gib": peak_rss_gib(),
+        }
+
+    def close(self) -> None:
+        """Write the trace and end the compute thread."""
+        self._spans.write(self._directory.path / "trace.json")
+        self._compute.close()
