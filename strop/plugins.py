@@ -140,13 +140,10 @@ def _unknown(spec: str, names: Mapping[str, object], group: str) -> str:
     if spec.endswith(".py"):
         return f"a file needs the name of a function in it: {spec}:name"
     known = sorted({*names, *(point.name for point in entry_points(group=group))})
-    hint = nearest(spec, known)
     module, dot, attribute = spec.rpartition(".")
-    if dot and not hint:
-        hint = f"; did you mean {f'{module}:{attribute}'!r}?"
-    return (
-        f"no such name{hint or '; expected'} ({', '.join([*known, 'file.py:name', 'package.module:name'])})"
-    )
+    hint = f"; did you mean {f'{module}:{attribute}'!r}?" if dot else nearest(spec, known)
+    forms = ", ".join([*known, "file.py:name", "package.module:name"])
+    return f"no such name{hint} ({forms})" if hint else f"no such name; expected one of {forms}"
 
 
 def _load_file(path: Path, *, where: str) -> ModuleType:

@@ -6,7 +6,8 @@ TURN = "{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>
 OPENING = "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 
 CHATML = (
-    "{% if tools %}{{ '<|im_start|>system\\n' }}{% for t in tools %}{{ t.name }} {% endfor %}{{ '<|im_end|>\\n' }}"
+    "{% if tools %}{{ '<|im_start|>system\\n' }}{% for t in tools %}{{ t.name }} {% endfor %}"
+    "{{ '<|im_end|>\\n' }}"
     f"{{% endif %}}{{% for message in messages %}}{TURN}{{% endfor %}}{OPENING}"
 )
 """The separator after the end of a turn is not drawn by the model, and must not be lost."""

@@ -26,7 +26,7 @@ def test_a_missing_directory_is_named(tmp_path):
 
 def test_a_broken_tokenizer_config_is_named(tmp_path):
     (tmp_path / "tokenizer_config.json").write_text("{")
-    with pytest.raises(ConfigError, match="tokenizer_config.json: not valid JSON"):
+    with pytest.raises(ConfigError, match=r"tokenizer_config.json: not valid JSON"):
         check_tokenizer(tmp_path)
 
 
