@@ -62,7 +62,7 @@ def _rule(detail: ErrorDetails, leaf: Leaf) -> str:
     elements = "a list, each " if len(detail["loc"]) > 1 and isinstance(detail["loc"][-1], int) else ""
     if detail["type"] in BOUNDS:
         phrase, bound = BOUNDS[detail["type"]]
-        return f"{elements}{phrase} {context[bound]}"
+        return f"{elements}{phrase} {context[bound]:g}"
     match detail["type"]:
         case "finite_number":
             return f"{elements}a finite number"
@@ -74,8 +74,11 @@ def _rule(detail: ErrorDetails, leaf: Leaf) -> str:
 
 
 def _way_out(leaf: Leaf, value: Any) -> str:
+    choices = words(leaf.type).split('"')[1::2]
+    if len(choices) == 1:
+        return "; nothing else is supported yet"
     if isinstance(value, str):
-        meant = closest(value, words(leaf.type).split('"')[1::2])
+        meant = closest(value, choices)
         if meant:
             return f'; did you mean "{meant}"?'
         if leaf.type in (int, float) and value.lstrip("+-").replace(".", "", 1).isdecimal():

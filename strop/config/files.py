@@ -20,7 +20,8 @@ def read_file(file: Path, layer: int) -> Iterator[Put | Problem]:
 
     Raises `ConfigError` when the file cannot be read at all: missing, a directory, a syntax error.
     """
-    document = _parser(file)(_text(file), str(file))
+    text = _text(file)
+    document = _parser(file)(text, str(file))
     if document.table is None:
         return
     if not isinstance(document.table, dict):

@@ -6,6 +6,7 @@ Every flag either sets a key, asks for what strop does anyway, or is an error; n
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def _given(flags: Sequence[str]) -> Iterator[Given]:
         raise ConfigError(
             f"command line: {flags[0]} is not a flag; flags begin with --, run files go before them"
         )
-    for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(flags)], strict=True)):
+    for number, (start, end) in enumerate(pairwise([*starts, len(flags)])):
         flag, equals, value = flags[start].partition("=")
         texts = [value] if equals else []
         yield Given(flag, [*texts, *flags[start + 1 : end]], Place(flag, (LAYER, number)))

@@ -42,9 +42,7 @@ def flatten_section(
         elif isinstance(value, dict):
             yield from flatten_section(child, value, here, source)
         else:
-            text = (
-                f"{dotted(here)} = {shown(value)} must be a table; write [{dotted(here)}] with keys below it"
-            )
+            text = f"{dotted(here)} = {shown(value)} must be a table; put its keys below it, or remove it"
             yield Problem(source.place(here), text)
 
 

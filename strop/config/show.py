@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from strop.config.keys import Section
 from strop.config.load import Loaded
-from strop.config.schema import KeyPath, Leaf, children, leaves, words
+from strop.config.schema import KeyPath, Leaf, children, leaves, slime_flags, words
 from strop.config.slime import EARLY, LATE
 from strop.config.slime_flags import CAUTIONS
 from strop.config.toml_text import dotted, write_key, write_value
@@ -30,8 +30,10 @@ def to_toml(loaded: Loaded) -> str:
 
 def keys_text() -> str:
     """The reference: every key with its type, bounds, default, slime's flag and help."""
-    translated = ["slime's flags that are translated:", *(f"    {flag}" for flag in sorted({*EARLY, *LATE}))]
-    return "\n".join([*(_entry(path, leaf) for path, leaf in leaves()), *translated]) + "\n"
+    translated = sorted({*EARLY, *LATE} - set(slime_flags()))
+    flags = [f"    {flag}{_caution(flag)}" for flag in translated]
+    entries = [_entry(path, leaf) for path, leaf in leaves()]
+    return "\n".join([*entries, "slime's flags that are translated:", *flags]) + "\n"
 
 
 def to_json(loaded: Loaded) -> dict[str, Any]:
@@ -106,5 +108,14 @@ def _entry(path: KeyPath, leaf: Leaf) -> str:
     default = "required" if leaf.required else "unset" if leaf.default is None else write_value(leaf.default)
     kind = " ".join([words(leaf.type), *leaf.bounds])
     flag = f"; slime: {leaf.slime}" if leaf.slime else ""
-    caution = f"\n    {leaf.slime}: {CAUTIONS[leaf.slime]}." if leaf.slime in CAUTIONS else ""
-    return f"{dotted(path)} = {default}\n    {kind}{flag}\n    {leaf.help}{caution}\n"
+    caution = _caution(leaf.slime) if leaf.slime else ""
+    lines = [
+        f"{dotted(path)} = {default}",
+        f"    {kind}{flag}{caution}",
+        *([f"    {leaf.help}"] if leaf.help else []),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _caution(flag: str) -> str:
+    return f" ({CAUTIONS[flag]})" if flag in CAUTIONS else ""

@@ -46,8 +46,8 @@ def _meant(path: KeyPath, section: type[Section]) -> KeyPath | None:
     if sibling:
         return (*path[:-1], sibling)
     elsewhere = next((key for key, _ in leaves() if key[-1] == name), None)
-    if elsewhere:
-        return elsewhere
+    if elsewhere or name in children(Config):
+        return elsewhere or (name,)
     flag = closest(f"--{name}", slime_flags())
     return slime_flags()[flag] if flag else None
 

@@ -82,7 +82,8 @@ class Rollout(Section):
     stop_token_ids: list[int] = key(list, slime="--rollout-stop-token-ids")
     """Ids that end a reply, beside the model's own end-of-turn ids."""
     over_sample: int = key(0, ge=0)
-    """Groups started beyond `batch_size` in the first round; surplus groups are dropped by name."""
+    """Groups started beyond `batch_size` in the first round; surplus groups are dropped by name.
+    slime: --over-sampling-batch-size, which counts from 0."""
     keep: Text | None = key(None, slime="--dynamic-sampling-filter-path", path="plugin")
     """Which groups are trained: `reward_std` (rewards that differ, as in DAPO) or `file.py:name`."""
     max_tries: int = key(20, ge=1)
@@ -149,6 +150,7 @@ class Optim(Section):
     betas: tuple[Beta, Beta] = key((0.9, 0.98))
     """slime: --adam-beta1, --adam-beta2."""
     eps: float = key(1e-8, slime="--adam-eps", gt=0)
+    """Added to the root of the second moment."""
     weight_decay: float = key(0.0, slime="--weight-decay", ge=0)
     """On matrices only; norms and biases are not decayed."""
     clip: float = key(1.0, slime="--clip-grad", gt=0)
@@ -199,8 +201,9 @@ class EvalSet(Section):
     n: int | None = key(None, ge=1)
     """Prompts to take from the start; needed with `source`, all rows when unset."""
     samples_per_prompt: int = key(1, ge=1)
+    """Samples of each prompt; the mean is over all. slime: --n-samples-per-eval-prompt."""
     temperature: float = key(0.0, ge=0)
-    """0 is greedy."""
+    """0 is greedy. slime: --eval-temperature."""
 
 
 class Eval(Section):
@@ -209,7 +212,7 @@ class Eval(Section):
     every: int = key(0, slime="--eval-interval", ge=0)
     """Steps between evaluations; 0: at the start and the end only."""
     datasets: list[EvalSet] = key(list)
-    """`[[eval.datasets]]` tables."""
+    """`[[eval.datasets]]` tables. slime: --eval-prompt-data NAME PATH …"""
 
 
 class Store(Section):
