@@ -21,9 +21,10 @@ class Section(BaseModel):
 def key(default: Any = ..., *, slime: str | None = None, path: str | None = None, **bounds: Any) -> Any:
     """Declare a key.
 
-    `slime`: the flat flag that sets it too, e.g. "--lr"; "--no-x" style flags are listed in
-    `config/slime.py`. `path`: "file" or "plugin" when the value names a file, relative to the run file that
-    names it. `bounds`: pydantic's `gt, ge, lt, le, min_length`.
+    `slime`: the flat flag that sets it too, e.g. "--lr"; flags that need translation are in
+    `config/slime.py`. `path`: when the value names a file, relative to the run file that names it: "file",
+    "plugin" (in the form `file.py:name`) or "model" (when it has a slash). `bounds`: pydantic's
+    `gt, ge, lt, le`.
     """
     extra: dict[str, Any] = {
         name: value for name, value in (("slime", slime), ("path", path)) if value is not None
