@@ -35,8 +35,8 @@ def read_jsonl(files: Sequence[str], keys: Keys, *, where: str) -> list[Prompt]:
     for key, field in keys.asked_for().items():
         if field not in fields:
             raise DataError(
-                f"prompts.{key} = {field!r}: no row of {', '.join(files)} has it{nearest(field, fields)}; "
-                f"they have {', '.join(map(repr, fields))}"
+                f"prompts.{key} = {field!r}: no row of {', '.join(files)} has it{nearest(field, fields)} "
+                f"(they have {', '.join(map(repr, fields))})"
             )
     return prompts
 

@@ -37,10 +37,9 @@ class Keys:
 def make_prompt(row: Mapping[str, Any], keys: Keys, *, id: str, where: str) -> Prompt:
     """The prompt that a row holds. Raises DataError, opened by `where` (such as `data.jsonl:17`)."""
     if keys.input not in row:
-        has = ", ".join(map(repr, row)) or "nothing"
-        raise DataError(
-            f"{where}: no field {keys.input!r} (prompts.input_key){nearest(keys.input, row)}; it has {has}"
-        )
+        has = ", ".join(map(repr, row)) or "none"
+        hint = nearest(keys.input, row)
+        raise DataError(f"{where}: no field {keys.input!r} (prompts.input_key){hint} (the row has {has})")
     metadata, tools = row.get(keys.metadata), row.get(keys.tools)
     if metadata is not None and not isinstance(metadata, dict):
         raise DataError(f"{where}: {keys.metadata!r} must be an object, got {shown(metadata)}")

@@ -74,7 +74,8 @@ def test_an_object_passes_through():
         ),
         (
             "zzz",
-            "reward.fn = 'zzz': no such name; expected one of hypot, length, file.py:name, package.module:name",
+            "reward.fn = 'zzz': no such name; "
+            "expected one of hypot, length, file.py:name, package.module:name",
         ),
         (
             "math.hypott",
