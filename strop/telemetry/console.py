@@ -1,5 +1,6 @@
 """`Console`: the sink that a person watches. Live in a terminal, one plain line a step elsewhere."""
 
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +12,7 @@ from rich.text import Text
 from strop.sample import Sample
 from strop.telemetry.footer import Footer
 from strop.telemetry.printable import one_line
-from strop.telemetry.step_line import HEADER, eta, step_line
+from strop.telemetry.step_line import HEADER, Pace, step_line
 from strop.telemetry.terminal import open_terminal
 
 _QUIET_S = 30.0
@@ -21,12 +22,20 @@ _PACE_OF = 5
 
 
 class Console:
-    """Shows a run on `file`. Text of the model is shown, never interpreted.
+    """Shows a run on `file`, by default on standard output. Text of the model is shown, never interpreted.
 
-    `live`: `file` is a terminal; a region at the bottom then says what is going on at this moment.
+    `live`: a region at the bottom says what is going on at this moment; by default if `file` is a terminal.
     """
 
-    def __init__(self, file: TextIO, *, live: bool, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        file: TextIO | None = None,
+        *,
+        live: bool | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        file = file or sys.stdout
+        live = file.isatty() if live is None else live
         self._out = open_terminal(file, plain=not live)
         self._file = file
         self._clock = clock
@@ -63,8 +72,9 @@ class Console:
         if not self._header_shown:
             self._header_shown = True
             self._print(Text(HEADER, "bold dim"))
-        left = eta(self._durations, self._steps - done)
-        self._print(step_line(record, steps=self._steps, left=left, with_bar=self._live is not None))
+        mean = sum(self._durations) / len(self._durations)
+        pace = Pace(step=self._durations[-1], left=mean * (self._steps - done))
+        self._print(step_line(record, steps=self._steps, pace=pace, with_bar=self._live is not None))
         self._footer.progress(done, self._steps)
 
     def sample(self, sample: Sample) -> None:

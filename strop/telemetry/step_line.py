@@ -1,24 +1,35 @@
 """One step as one line of a table that fits 100 columns."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rich.text import Text
 
-_STATIONS = ("rollout", "train", "sync", "eval")
+_STATIONS = ("rollout", "train", "sync")
 _BAR = 6
 _REWARD = 12
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 HEADER = (
     f"{'step':>7}  {'reward':<{_REWARD}}  {'reply tok':>9}  {'rollout tok/s':>13}  {'train tok/s':>11}"
-    f"  {'step s':>6}  {'roll/train/sync/eval %':>22}  {'left':>6}"
+    f"  {'step s':>6}  {'roll/train/sync/rest %':>22}  {'left':>6}"
 )
 
 
-def step_line(record: Mapping[str, Any], *, steps: int, left: float | None, with_bar: bool) -> Text:
-    """The line under `HEADER`. What the record lacks, or is not finite, is shown as –. `left`: seconds."""
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds by the clock of whoever watches: what evaluation and checkpoints cost is in them."""
+
+    step: float
+    """Since the line before."""
+    left: float
+    """Until the end of the run."""
+
+
+def step_line(record: Mapping[str, Any], *, steps: int, pace: Pace, with_bar: bool) -> Text:
+    """The line under `HEADER`. What the record lacks, or is not finite, is shown as –."""
     reward = _number(record, "reward/mean")
     shown = _shown(reward, ".3f" if abs(reward or 0) < 10 else ".4g")
     bar = _bar(reward) if with_bar and reward is not None else ""
@@ -27,17 +38,12 @@ def step_line(record: Mapping[str, Any], *, steps: int, left: float | None, with
         (f"{shown} ", "bold"),
         (f"{bar:<{_REWARD - 1 - len(shown)}}", "green"),
         f"  {_of(record, 'rollout/response_tokens', '.1f'):>9}",
-        f"  {_of(record, 'rollout/tokens_per_s', ',.0f'):>13}",
-        f"  {_of(record, 'train/tokens_per_s', ',.0f'):>11}",
-        f"  {_of(record, 'time/step_s', '.1f'):>6}",
-        (f"  {_split(record):>22}", "dim"),
-        f"  {'–' if left is None else duration(left):>6}",
+        f"  {_of(record, 'perf/rollout_tokens_per_s', ',.0f'):>13}",
+        f"  {_of(record, 'perf/train_tokens_per_s', ',.0f'):>11}",
+        f"  {pace.step:>6{'.1f' if pace.step < 1000 else '.0f'}}",
+        (f"  {_split(record, pace.step):>22}", "dim"),
+        f"  {duration(pace.left):>6}",
     )
-
-
-def eta(durations: Collection[float], steps_left: int) -> float | None:
-    """Seconds until the end at the pace of the last steps; None before the first."""
-    return sum(durations) / len(durations) * steps_left if durations else None
 
 
 def duration(seconds: float) -> str:
@@ -52,8 +58,10 @@ def duration(seconds: float) -> str:
     return f"{whole // 86400} d"
 
 
-def _split(record: Mapping[str, Any]) -> str:
+def _split(record: Mapping[str, Any], step_s: float) -> str:
+    """Shares of the step; the rest is evaluation, checkpoints and storing. Stations may overlap."""
     seconds = [_number(record, f"time/{station}_s") or 0.0 for station in _STATIONS]
+    seconds.append(max(step_s - sum(seconds), 0.0))
     total = sum(seconds)
     return "/".join(f"{100 * s / total:.0f}" for s in seconds) if total else "–"
 

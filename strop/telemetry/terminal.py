@@ -9,14 +9,9 @@ WIDTH = 100
 """Columns of plain output; a terminal has its own."""
 
 
-def is_live(file: TextIO, environ: Mapping[str, str]) -> bool:
-    """Whether `file` is a terminal that can move its cursor."""
-    return file.isatty() and environ.get("TERM") != "dumb"
-
-
 def is_coloured(file: TextIO, environ: Mapping[str, str]) -> bool:
     """Whether colours may be used: on a terminal, unless NO_COLOR (no-color.org) is set."""
-    return is_live(file, environ) and not environ.get("NO_COLOR")
+    return file.isatty() and environ.get("TERM") != "dumb" and not environ.get("NO_COLOR")
 
 
 def open_terminal(file: TextIO, *, plain: bool) -> Terminal:

@@ -13,13 +13,11 @@ RECORD = {
     "step": 2,
     "reward/mean": 0.4375,
     "rollout/response_tokens": 11.94,
-    "rollout/tokens_per_s": 312.4,
-    "train/tokens_per_s": 1204.2,
-    "time/step_s": 25.04,
+    "perf/rollout_tokens_per_s": 312.4,
+    "perf/train_tokens_per_s": 1204.2,
     "time/rollout_s": 5.0,
     "time/train_s": 19.0,
     "time/sync_s": 0.0,
-    "time/eval_s": 1.0,
 }
 
 
@@ -39,15 +37,15 @@ def plain():
 def test_a_step_is_one_line_under_a_header_that_names_the_units_once():
     console, file, clock = plain()
     console.begin("numbers", 40, 2)
-    clock.now = 10.0
+    clock.now = 25.04
     console.step(RECORD)
-    clock.now = 20.0
+    clock.now = 65.04
     console.step({**RECORD, "step": 3, "reward/mean": 1.0})
     assert file.getvalue() == (
         """numbers
-   step  reward        reply tok  rollout tok/s  train tok/s  step s  roll/train/sync/eval %    left
-   3/40  0.438              11.9            312        1,204    25.0               20/76/0/4    6:10
-   4/40  1.000              11.9            312        1,204    25.0               20/76/0/4    6:00
+   step  reward        reply tok  rollout tok/s  train tok/s  step s  roll/train/sync/rest %    left
+   3/40  0.438              11.9            312        1,204    25.0               20/76/0/4   15:26
+   4/40  1.000              11.9            312        1,204    40.0              12/47/0/40   19:31
 """
     )
 
@@ -56,7 +54,7 @@ def test_the_table_fits_100_columns():
     console, file, clock = plain()
     console.begin("numbers", 40, 2)
     clock.now = 1e5
-    console.step({**RECORD, "reward/mean": -12.5, "time/step_s": 4321.0, "rollout/tokens_per_s": 1234567.0})
+    console.step({**RECORD, "reward/mean": -12.5, "perf/rollout_tokens_per_s": 1234567.0})
     assert len(HEADER) <= 100
     assert max(map(len, file.getvalue().splitlines())) <= 100
 
@@ -65,7 +63,7 @@ def test_a_number_that_is_missing_or_not_finite_is_a_dash():
     console, file, _ = plain()
     console.begin("numbers", 3)
     console.step({"step": 0, "reward/mean": float("nan")})
-    assert file.getvalue().splitlines()[-1].split() == ["1/3", "–", "–", "–", "–", "–", "–", "0", "s"]
+    assert file.getvalue().splitlines()[-1].split() == ["1/3", "–", "–", "–", "–", "0.0", "–", "0", "s"]
 
 
 def test_status_is_silent_until_half_a_minute_went_by():
