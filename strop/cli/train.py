@@ -1,9 +1,7 @@
 """`strop train RUN.toml [MORE.toml] [--section.key value …] [--resume]`"""
 
 import asyncio
-import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -150,9 +148,8 @@ def _sink(section: Telemetry) -> Sink:
     if "console" not in section.sinks:
         return Silent()
     from strop.telemetry.console import Console
-    from strop.telemetry.terminal import is_live
 
-    return Console(sys.stdout, live=is_live(sys.stdout, os.environ))
+    return Console()
 
 
 def _closing_lines(path: Path, summary: dict[str, Any]) -> list[str]:

@@ -1,5 +1,6 @@
 """From `model = "…"` to a directory; torch is not needed to say that something is missing."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,8 @@ WHEELS = {
         license="Apache-2.0",
     )
 }
+SUPPORTED = frozenset({"llama"})
+"""Model types whose every layer is softmax attention that sees the whole prefix."""
 TINY = "tiny"
 """A random two-layer model over bytes, made on first use."""
 
@@ -55,4 +58,10 @@ def _check_files(path: Path) -> None:
     if not any(path.glob("*.safetensors")):
         raise ConfigError(
             f'model = "{path}" has no *.safetensors; other weight files are not loaded (pickle)'
+        )
+    kind = json.loads((path / "config.json").read_text()).get("model_type", "unknown")
+    if kind not in SUPPORTED:
+        raise ConfigError(
+            f'model = "{path}" is of type "{kind}", which is not supported yet; '
+            f"supported: {', '.join(sorted(SUPPORTED))}"
         )

@@ -1,17 +1,12 @@
 """Models from directories, through transformers' own loading: safetensors only, no code from elsewhere."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from strop.errors import ConfigError
 from strop.nn import attention
-
-SUPPORTED = frozenset({"llama"})
-"""Model types whose every layer is softmax attention that sees the whole prefix."""
 
 
 class CausalLM:
@@ -55,11 +50,12 @@ class CausalLM:
 def load_model(path: Path, dtype: torch.dtype) -> CausalLM:
     """The model in `path`, in evaluation mode (no dropout: training scores what was sampled).
 
-    Raises ConfigError for a model type that strop's attention cannot serve.
+    `catalog.model_path` has refused what strop's attention cannot serve.
     """
     from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
 
-    check_supported(path)
+    logging.disable_progress_bar()  # strop's own console shows progress
     attention.register()
     module = AutoModelForCausalLM.from_pretrained(
         path,
@@ -70,13 +66,3 @@ def load_model(path: Path, dtype: torch.dtype) -> CausalLM:
         trust_remote_code=False,
     )
     return CausalLM(module.eval(), path)
-
-
-def check_supported(path: Path) -> None:
-    """Refuse by name what would be computed wrongly. Needs no torch work."""
-    kind = json.loads((path / "config.json").read_text()).get("model_type", "unknown")
-    if kind not in SUPPORTED:
-        raise ConfigError(
-            f'model = "{path}" is of type "{kind}", which is not supported yet; '
-            f"supported: {', '.join(sorted(SUPPORTED))}"
-        )

@@ -20,7 +20,9 @@ def make_tiny(path: Path, *, seed: int = 0, hidden: int = 64, layers: int = 2) -
     The same seed gives the same weights on every machine of one torch version.
     """
     from transformers import LlamaConfig, LlamaForCausalLM
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()
     if path.is_dir():
         return path
     path.parent.mkdir(parents=True, exist_ok=True)

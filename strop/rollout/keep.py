@@ -4,12 +4,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
+from strop.algo.advantages import all_equal
 from strop.errors import PluginError, Recorded, boundary
 from strop.plugins import resolve
 from strop.sample import Group, Status
-
-_EQUAL = 1e-6
-"""Rewards closer than this are equal: eight times 0.1 has a standard deviation above 0 by rounding alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ Keep = Callable[[Group], bool | Drop]
 
 def reward_std(group: Group) -> bool | Drop:
     """Rewards must differ within the group, or its advantages are all 0 (DAPO's dynamic sampling)."""
-    low, high = min(group.rewards), max(group.rewards)
-    return high - low > _EQUAL or Drop(f"all rewards equal {low:g}")
+    rewards = np.array(group.rewards)
+    return not all_equal(rewards) or Drop(f"all rewards equal {rewards[0]:g}")
 
 
 def open_keep(spec: str | None) -> Keep | None:

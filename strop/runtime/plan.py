@@ -21,6 +21,10 @@ class Machine:
         """This machine."""
         return cls(cores=len(os.sched_getaffinity(0)), processor=platform.processor() or platform.machine())
 
+    def as_json(self) -> dict[str, Any]:
+        """For `config.json`."""
+        return asdict(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+
 from strop.algo.base import LossInputs
 from strop.algo.batch import Batch, make_batch
 from strop.algo.grpo import Grpo
