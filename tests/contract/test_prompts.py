@@ -1,0 +1,95 @@
+"""Every prompt source keeps the seam's promises."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from strop.config.tree import Prompts
+from strop.errors import DataError
+from strop.prompts.open import open_prompts
+from strop.sample import Prompt
+
+PATH = str(Path(__file__).with_name("plugins_sample.py"))
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "data.jsonl"
+    path.write_text("".join(f'{{"prompt": "row {i}", "label": {i}}}\n' for i in range(5)))
+    return str(path)
+
+
+SECTIONS = {
+    "files": {"files": ["FILE"]},
+    "files in order": {"files": ["FILE"], "shuffle": False},
+    "file twice": {"files": ["FILE", "FILE"]},
+    "by path": {"source": f"{PATH}:count_up"},
+    "by module": {"source": "plugins_sample:count_up", "options": {"top": 9}},
+    "numbers": {"source": f"{EXAMPLES}/numbers/task.py:largest_number", "options": {"split": "train"}},
+    "first run": {"source": f"{EXAMPLES}/first_run/task.py:find_digit", "options": {"split": "held_out"}},
+}
+
+
+@pytest.fixture(params=SECTIONS)
+def make(request, file):
+    """Opens the same source anew, with another seed if asked."""
+
+    def opened(seed=0):
+        section = SECTIONS[request.param]
+        files = [file for _ in section.get("files", [])]
+        return open_prompts(Prompts(**{**section, "files": files, "seed": seed}))
+
+    return opened
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 8])
+def test_exactly_n_prompts_come(make, n):
+    prompts = make().next(n)
+    assert len(prompts) == n
+    assert all(isinstance(prompt, Prompt) for prompt in prompts)
+
+
+def test_batch_sizes_do_not_change_the_order(make):
+    one, two = make(), make()
+    assert [p for n in (1, 4, 2, 6) for p in one.next(n)] == two.next(13)
+
+
+@pytest.mark.parametrize("taken", [0, 2, 5, 11])
+def test_a_position_is_the_whole_state(make, taken):
+    source, again = make(), make()
+    source.next(taken)
+    again.next(3)
+    again.restore(json.loads(json.dumps(source.state())))
+    assert again.next(9) == source.next(9)
+
+
+def test_a_position_in_other_data_is_refused(make, tmp_path):
+    (tmp_path / "other.jsonl").write_text('{"prompt": "a"}\n')
+    other = open_prompts(Prompts(files=[str(tmp_path / "other.jsonl")]))
+    with pytest.raises(DataError):
+        make().restore(other.state() | {"position": 0})
+
+
+def test_an_id_names_one_task_in_every_epoch_and_run(make):
+    seen = {}
+    for prompt in make().next(20) + make().next(20):
+        assert seen.setdefault(prompt.id, prompt) == prompt
+
+
+def test_global_random_state_is_neither_read_nor_changed(make):
+    random.seed(1)
+    one, before = make().next(7), random.getstate()
+    random.seed(2)
+    two = make().next(7)
+    random.seed(1)
+    assert one == two
+    assert random.getstate() == before
+
+
+def test_length_is_that_of_an_epoch_or_0(make):
+    source = make()
+    if len(source):
+        assert len({p.id for p in source.next(len(source))}) == len(source)

@@ -1,0 +1,95 @@
+"""Every renderer keeps the seam's promises."""
+
+import pytest
+from chat_model import CHATML, LLAMA, make_chat_tokenizer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strop.config.home import models_dir
+from strop.render.open import open_renderer
+from strop.sample import Prompt
+
+HISTORY = ({"role": "user", "content": "What is 6 * 7?"},)
+ANSWERS = [
+    (),
+    ({"role": "tool", "content": "= 42"},),
+    ({"role": "tool", "content": "error: división"}, {"role": "user", "content": " Go on.\n"}),
+]
+REAL = models_dir() / "smollm2-135m"
+
+
+@pytest.fixture(scope="module")
+def directories(tmp_path_factory):
+    """A model directory for each renderer."""
+    root = tmp_path_factory.mktemp("render")
+    (root / "bytes").mkdir()
+    (root / "bytes" / "tokenizer_config.json").write_text('{"tokenizer_class": "StropByteRenderer"}')
+    make_chat_tokenizer(root / "chatml", CHATML)
+    make_chat_tokenizer(root / "llama", LLAMA, adds_bos=True)
+    return {"bytes": root / "bytes", "chatml": root / "chatml", "llama": root / "llama", "real": REAL}
+
+
+needs_real = pytest.param(
+    "real",
+    marks=[pytest.mark.slow, pytest.mark.skipif(not REAL.is_dir(), reason="strop model pull smollm2-135m")],
+)
+
+
+@pytest.fixture(scope="module", params=["bytes", "chatml", "llama", needs_real])
+def renderer(request, directories):
+    return open_renderer(directories[request.param])
+
+
+def ids_of(renderer, *messages):
+    return renderer.prompt(Prompt(id="p", messages=tuple(messages)))
+
+
+def test_there_is_a_way_to_stop(renderer):
+    assert renderer.stop_ids
+
+
+def test_text_and_one_user_message_are_the_same(renderer):
+    assert renderer.prompt(Prompt(id="p", messages=HISTORY[0]["content"])) == ids_of(renderer, *HISTORY)
+
+
+def test_rendering_twice_gives_the_same_ids(renderer):
+    assert ids_of(renderer, *HISTORY) == ids_of(renderer, *HISTORY)
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("reply", ["42", "Let me see: <calc>6*7</calc>", "a\nb"])
+def test_what_grows_turn_by_turn_is_the_full_render(renderer, reply, answer):
+    stop = renderer.stop_ids[0]
+    said = {"role": "assistant", "content": reply}
+    full = ids_of(renderer, *HISTORY, said, *answer)
+    begun = ids_of(renderer, *HISTORY)
+    bridge = renderer.follow_up(HISTORY, answer, last_id=stop)
+    drawn = full[len(begun) : len(full) - len(bridge)]
+    assert full == begun + drawn + bridge
+    assert renderer.decode(drawn) == reply
+    assert drawn[-1] == stop
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_a_reply_without_its_stop_gets_one(renderer, answer):
+    stop = renderer.stop_ids[0]
+    stopped = renderer.follow_up(HISTORY, answer, last_id=stop)
+    assert renderer.follow_up(HISTORY, answer, last_id=65) == [stop, *stopped]
+
+
+def test_a_third_turn_follows_like_the_second(renderer):
+    stop = renderer.stop_ids[0]
+    turns = [*HISTORY, {"role": "assistant", "content": "a"}, *ANSWERS[1]]
+    said = {"role": "assistant", "content": "b"}
+    bridge = renderer.follow_up(turns, ANSWERS[1], last_id=stop)
+    assert ids_of(renderer, *turns, said, *ANSWERS[1])[-len(bridge) :] == bridge
+
+
+def test_stop_ids_do_not_show(renderer):
+    assert renderer.decode(list(renderer.stop_ids)) == ""
+
+
+@given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
+def test_any_text_comes_back_as_it_was(renderer, text):
+    plain = ids_of(renderer, {"role": "user", "content": f"[{text}]"})
+    assert f"[{text}]" in renderer.decode(plain)

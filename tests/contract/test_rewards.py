@@ -1,0 +1,86 @@
+"""Every reward, built in or plugged in by path, module, entry point or object, keeps the seam's promises."""
+
+import copy
+from pathlib import Path
+
+import plugins_sample
+import pytest
+
+from strop.config.tree import Reward
+from strop.errors import PluginError
+from strop.rewards.call import Scorer
+from strop.rewards.open import GROUP, bind, open_reward
+from strop.sample import Sample, Scores, Tokens
+
+PATH = str(Path(__file__).with_name("plugins_sample.py"))
+SECTIONS = [
+    Reward(fn="exact"),
+    Reward(fn="first_number"),
+    Reward(fn="regex", options={"pattern": r"\d+"}),
+    Reward(fn="format", options={"pattern": ".*"}),
+    Reward(fn=f"{PATH}:length"),
+    Reward(fn=f"{PATH}:length", options={"scale": 2.0}),
+    Reward(fn=f"{PATH}:awaited_length"),
+    Reward(fn=f"{PATH}:doubled_length"),
+    Reward(fn=f"{PATH}:Length", options={"scale": 2.0}),
+    Reward(fn="plugins_sample:length"),
+    Reward(fn="measured"),
+]
+OBJECTS = [plugins_sample.length, plugins_sample.awaited_length, plugins_sample.Length(), lambda sample: 1]
+
+
+def finished_sample(response="42", label=42):
+    tokens = Tokens.context([1, 2]) + Tokens.drawn([3], [-0.5], [0])
+    return Sample(
+        index=0, group_id=0, prompt_id="p", response=response, label=label, sequence=tokens, prompt_length=2
+    )
+
+
+@pytest.fixture(autouse=True)
+def installed_package(tmp_path, monkeypatch):
+    """An installed package that offers `measured` as an entry point."""
+    described = tmp_path / "measuring-1.0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: measuring\nVersion: 1.0\n")
+    (described / "entry_points.txt").write_text(f"[{GROUP}]\nmeasured = plugins_sample:length\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+def scorers():
+    opened = [open_reward(section) for section in SECTIONS if section.fn != "measured"]
+    given = [
+        Scorer(bind(fn, {}, key="reward.options"), name="object", timeout_s=5, retries=0, concurrency=2)
+        for fn in OBJECTS
+    ]
+    return opened + given
+
+
+@pytest.mark.parametrize("scorer", scorers(), ids=lambda scorer: scorer.name)
+async def test_a_finished_sample_is_worth_a_finite_number(scorer):
+    scores = await scorer.score(finished_sample())
+    assert isinstance(scores, Scores)
+    assert abs(scores.value) < float("inf")
+
+
+@pytest.mark.parametrize("scorer", scorers(), ids=lambda scorer: scorer.name)
+async def test_equal_samples_are_worth_the_same(scorer):
+    assert await scorer.score(finished_sample()) == await scorer.score(finished_sample())
+
+
+@pytest.mark.parametrize("scorer", scorers(), ids=lambda scorer: scorer.name)
+async def test_the_sample_is_left_as_it_was(scorer):
+    sample = finished_sample()
+    before = copy.deepcopy(sample)
+    await scorer.score(sample)
+    assert sample == before
+
+
+@pytest.mark.parametrize("response", ["", " ", "\n", "💡", "x" * 100_000, "-", "1" * 5_000, "\ufffd"])
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.fn)
+async def test_any_response_can_be_scored(section, response):
+    assert await open_reward(section).score(finished_sample(response))
+
+
+def test_names_of_installed_packages_are_offered():
+    with pytest.raises(PluginError, match=r"did you mean 'measured'\?"):
+        open_reward(Reward(fn="mesured"))

@@ -1,0 +1,212 @@
+"""What is around a reward: deadlines, retries, places, and what counts as an answer."""
+
+import asyncio
+import functools
+import threading
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from strop.errors import InputError, RewardFailed
+from strop.rewards.call import Scorer
+from strop.sample import Sample, Scores
+
+SAMPLE = Sample(index=0, group_id=0, response="4")
+
+
+class Naps:
+    """Stands for asyncio.sleep and takes no time."""
+
+    def __init__(self):
+        self.taken = []
+
+    async def __call__(self, seconds):
+        self.taken.append(seconds)
+
+
+def scorer(fn, *, timeout_s=5.0, retries=0, concurrency=4, sleep=None):
+    return Scorer(
+        fn,
+        name="mine.py:f",
+        timeout_s=timeout_s,
+        retries=retries,
+        concurrency=concurrency,
+        sleep=sleep or Naps(),
+    )
+
+
+async def awaited(sample):
+    await asyncio.sleep(0)
+    return 0.5
+
+
+class Awaited:
+    async def __call__(self, sample, *, worth=0.5):
+        return worth
+
+
+@pytest.mark.parametrize(
+    ("fn", "worth"),
+    [
+        (lambda sample: 1, 1.0),
+        (lambda sample: True, 1.0),
+        (lambda sample: np.float32(0.5), 0.5),
+        (lambda sample: np.bool_(True), 1.0),
+        (lambda sample: Fraction(1, 2), 0.5),
+        (awaited, 0.5),
+        (lambda sample: awaited(sample), 0.5),
+        (functools.partial(awaited), 0.5),
+        (Awaited(), 0.5),
+        (functools.partial(Awaited(), worth=2), 2.0),
+    ],
+)
+async def test_numbers_of_every_kind_of_function_are_taken(fn, worth):
+    scores = await scorer(fn).score(SAMPLE)
+    assert scores == Scores(worth)
+    assert type(scores.value) is float
+
+
+async def test_named_scores_are_kept():
+    scores = await scorer(lambda sample: Scores(1, {"length": np.float64(2)})).score(SAMPLE)
+    assert scores == Scores(1.0, {"length": 2.0})
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (None, "returned NoneType None"),
+        ("1", "returned str '1'"),
+        ({"score": 1}, "returned dict {'score': 1}"),
+        (float("nan"), "returned nan"),
+        (float("inf"), "returned inf"),
+        (1j, "returned complex 1j"),
+        (Scores(float("nan")), "Scores.value nan"),
+        (Scores(1, {"a": None}), "'a' of Scores NoneType None"),
+    ],
+)
+async def test_what_is_no_number_fails_and_says_what_it_was(returned, message):
+    with pytest.raises(RewardFailed) as caught:
+        await scorer(lambda sample: returned).score(SAMPLE)
+    text = str(caught.value)
+    assert text.startswith("reward mine.py:f: ")
+    assert (
+        text.removeprefix("reward mine.py:f: ") == f"{message}; expected a finite number or Scores (calls: 1)"
+    )
+
+
+async def test_an_exception_is_retried_then_told():
+    calls = []
+
+    def fails(sample):
+        calls.append(1)
+        raise KeyError("no")
+
+    naps = Naps()
+    with pytest.raises(RewardFailed, match=r"reward mine.py:f: KeyError: 'no' \(calls: 3\)"):
+        await scorer(fails, retries=2, sleep=naps).score(SAMPLE)
+    assert len(calls) == 3
+    assert naps.taken == [0.1, 0.2]
+
+
+async def test_a_failure_that_passes_leaves_no_trace():
+    answers = iter([None, float("nan"), 1.0])
+    assert await scorer(lambda sample: next(answers), retries=2).score(SAMPLE) == Scores(1.0)
+
+
+async def test_wrong_input_is_not_a_failed_reward():
+    def refuses(sample):
+        raise InputError("the judge's key is missing")
+
+    with pytest.raises(InputError, match="the judge's key is missing"):
+        await scorer(refuses, retries=2).score(SAMPLE)
+
+
+async def test_a_slow_coroutine_is_stopped():
+    stopped = []
+
+    async def slow(sample):
+        try:
+            await asyncio.sleep(10)
+        finally:
+            stopped.append(1)
+
+    with pytest.raises(RewardFailed, match=r"no answer after 0.02 s \(reward.timeout_s\)"):
+        await scorer(slow, timeout_s=0.02).score(SAMPLE)
+    assert stopped == [1]
+
+
+async def test_cancelling_is_not_a_failure():
+    task = asyncio.ensure_future(scorer(lambda sample: time.sleep(0.1)).score(SAMPLE))
+    await asyncio.sleep(0.02)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_coroutines_at_once_are_bounded():
+    running, most = 0, 0
+
+    async def counts(sample):
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.001)
+        running -= 1
+        return 1
+
+    limited = scorer(counts, concurrency=3)
+    await asyncio.gather(*(limited.score(SAMPLE) for _ in range(12)))
+    assert most == 3
+
+
+async def test_retries_of_calls_that_hang_never_add_threads():
+    gate, running, most, lock = threading.Event(), 0, 0, threading.Lock()
+
+    def hangs(sample):
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        gate.wait(5)
+        with lock:
+            running -= 1
+        return 1
+
+    limited = scorer(hangs, timeout_s=0.03, retries=3, concurrency=2)
+    failed = await asyncio.gather(*(limited.score(SAMPLE) for _ in range(6)), return_exceptions=True)
+    gate.set()
+    assert most == 2
+    assert {type(failure) for failure in failed} == {RewardFailed}
+    assert "all 2 calls at once (reward.concurrency) are past 0.03 s and still running" in str(failed[-1])
+
+
+async def test_places_come_back_when_hanging_calls_end():
+    gate = threading.Event()
+    limited = scorer(lambda sample: gate.wait(5), timeout_s=0.02, concurrency=1)
+    with pytest.raises(RewardFailed):
+        await limited.score(SAMPLE)
+    gate.set()
+    await asyncio.sleep(0.05)
+    assert await limited.score(SAMPLE) == Scores(1.0)
+
+
+async def test_waiting_for_a_place_does_not_count_as_time():
+    limited = scorer(lambda sample: time.sleep(0.05) or 1, timeout_s=0.2, concurrency=1)
+    assert await asyncio.gather(*(limited.score(SAMPLE) for _ in range(5))) == [Scores(1.0)] * 5
+
+
+async def test_threads_do_not_block_the_loop():
+    ticks = 0
+
+    async def tick():
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.005)
+            ticks += 1
+
+    ticking = asyncio.ensure_future(tick())
+    await scorer(lambda sample: time.sleep(0.1) or 1).score(SAMPLE)
+    ticking.cancel()
+    assert ticks >= 5
