@@ -31,13 +31,15 @@ def print_view(out: Terminal, view: View, *, open_decoder: Callable[[], Decode |
         _print_prompt(out, prompt[0].samples[0])
         for scene in prompt:
             out.print(_heading(scene))
-            out.print(Padding(_table(out, scene, decode, scale), (0, 0, 1, 4)))
+            out.print(Padding(_table(out, scene, decode, scale), (0, 0, 0, 4), expand=False))
+            out.print()
 
 
 def _print_prompt(out: Terminal, sample: Sample) -> None:
     label = "" if sample.label is None else f" · label {one_line(str(sample.label), 60)}"
     out.print(Text.assemble((f"prompt {printable(sample.prompt_id)}", "bold"), (label, "dim")))
-    out.print(Padding(Text(printable(_prompt_text(sample.prompt))), (0, 0, 1, 2)))
+    out.print(Padding(Text(printable(_prompt_text(sample.prompt))), (0, 0, 0, 2), expand=False))
+    out.print()
 
 
 def _heading(scene: Scene) -> Text:

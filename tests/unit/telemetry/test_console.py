@@ -13,8 +13,8 @@ RECORD = {
     "step": 2,
     "reward/mean": 0.4375,
     "rollout/response_tokens": 11.94,
-    "perf/rollout_tokens_per_s": 312.4,
-    "perf/train_tokens_per_s": 1204.2,
+    "rollout/tokens_per_s": 312.4,
+    "train/tokens_per_s": 1204.2,
     "time/rollout_s": 5.0,
     "time/train_s": 19.0,
     "time/sync_s": 0.0,
@@ -54,7 +54,7 @@ def test_the_table_fits_100_columns():
     console, file, clock = plain()
     console.begin("numbers", 40, 2)
     clock.now = 1e5
-    console.step({**RECORD, "reward/mean": -12.5, "perf/rollout_tokens_per_s": 1234567.0})
+    console.step({**RECORD, "reward/mean": -12.5, "rollout/tokens_per_s": 1234567.0})
     assert len(HEADER) <= 100
     assert max(map(len, file.getvalue().splitlines())) <= 100
 
