@@ -1,6 +1,7 @@
 """The same rollout on held-out prompts; nothing is trained, and training is not disturbed."""
 
 import asyncio
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -28,8 +29,10 @@ class Evaluation:
     """Samples whose environment or reward failed; they are not counted as 0."""
 
     def as_json(self) -> dict[str, Any]:
-        """Without the samples."""
-        return {"mean": self.mean, "n": self.n, "stderr": self.stderr, "failed": self.failed}
+        """Without the samples; what cannot be told from so few is null."""
+        numbers = {"mean": self.mean, "stderr": self.stderr}
+        known = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+        return {**known, "n": self.n, "failed": self.failed}
 
 
 async def evaluate(
