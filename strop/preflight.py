@@ -1,13 +1,15 @@
 """All that can be found wrong before a run begins: files, functions, model, data. Torch is not needed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from strop.config.tree import Config
+from strop.engines.local.capacity import longest_sequence
 from strop.envs.base import Environment
 from strop.envs.open import open_env
-from strop.nn.catalog import TINY, model_path
+from strop.errors import DataError
+from strop.nn.catalog import TINY, max_positions, model_path
 from strop.plugins import resolve
 from strop.prompts.base import PromptSource
 from strop.prompts.open import open_eval_set, open_prompts
@@ -43,18 +45,30 @@ class Prepared:
 
 
 def prepare(config: Config) -> Prepared:
-    """Open and check every part; cheap checks first. Raises InputError, with nothing written but, for
-    `model = "tiny"`, the model."""
-    model = find_model(config.model)
+    """Open and check every part; cheap checks first. Raises InputError.
+
+    Nothing is written but the model `tiny`, if it is not there when all else is right.
+    """
+    model = model_path(config.model)
+    if config.model != TINY:
+        check_tokenizer(model)
     scorer, make_env, keep = open_reward(config.reward), open_env(config.env), open_keep(config.rollout.keep)
     generate = config.rollout.generate and resolve(
         config.rollout.generate, key="rollout.generate", names={}, group="strop.generate"
     )
     eval_sets = {section.name: open_eval_set(section, config.prompts) for section in config.eval.datasets}
     source = open_prompts(config.prompts)
+    if config.model == TINY and not model.is_dir():
+        from strop.nn.tiny import make_tiny
+
+        make_tiny(model)
     renderer = open_renderer(model, chat_template=config.prompts.chat_template)
     if config.prompts.max_tokens is not None:
         source = open_prompts(config.prompts, renderer=renderer)
+    room = _Room(config, max_positions(model))
+    room.check(_look_ahead(source, config.rollout.batch_size), renderer)
+    for prompts in eval_sets.values():
+        room.check(prompts, renderer)
     return Prepared(
         config=config,
         plan=make_plan(config, Machine.here()),
@@ -69,12 +83,35 @@ def prepare(config: Config) -> Prepared:
     )
 
 
-def find_model(name: str) -> Path:
-    """The model's directory; `tiny` is made when it is not there. Raises ConfigError."""
-    path = model_path(name)
-    if name == TINY and not path.is_dir():
-        from strop.nn.tiny import make_tiny
+def _look_ahead(source: PromptSource, n: int) -> list[Prompt]:
+    """Every prompt of a data set, the first `n` of a source without end; the position stays."""
+    position = source.state()
+    prompts = source.next(len(source) or n)
+    source.restore(position)
+    return prompts
 
-        make_tiny(path)
-    check_tokenizer(path)
-    return path
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """How long a prompt may be; an environment's own messages come on top, and are met in the run."""
+
+    config: Config
+    max_positions: int
+
+    def check(self, prompts: Iterable[Prompt], renderer: Renderer) -> None:
+        """Raises DataError for the first that cannot be rendered or leaves no room for the response."""
+        response = self.config.rollout.max_response_tokens
+        held = longest_sequence(self.config.engine.max_tokens, self.max_positions)
+        for prompt in prompts:
+            length = len(renderer.prompt(prompt))
+            if length + response > held:
+                raise DataError(
+                    f"{prompt.id}: {length} tokens + rollout.max_response_tokens = {response} exceed the {held} "
+                    f"that fit (engine.max_tokens = {self.config.engine.max_tokens}, the model takes "
+                    f"{self.max_positions}); {self._way_out(held - response)}"
+                )
+
+    def _way_out(self, most: int) -> str:
+        if self.config.prompts.files and most > 0:
+            return f"prompts.max_tokens = {most} leaves longer prompts of prompts.files out"
+        return "shorten it, lower rollout.max_response_tokens or raise engine.max_tokens"

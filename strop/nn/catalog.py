@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from strop.config.home import models_dir
 from strop.errors import ConfigError
@@ -59,9 +60,25 @@ def _check_files(path: Path) -> None:
         raise ConfigError(
             f'model = "{path}" has no *.safetensors; other weight files are not loaded (pickle)'
         )
-    kind = json.loads((path / "config.json").read_text()).get("model_type", "unknown")
+    kind = _config(path).get("model_type", "unknown")
     if kind not in SUPPORTED:
         raise ConfigError(
             f'model = "{path}" is of type "{kind}", which is not supported yet; '
             f"supported: {', '.join(sorted(SUPPORTED))}"
         )
+
+
+def max_positions(path: Path) -> int:
+    """The longest sequence that the model in `path` was made for, in tokens."""
+    # transformers leaves out what equals its default, which is 2048 for Llama
+    return int(_config(path).get("max_position_embeddings", 2048))
+
+
+def _config(path: Path) -> dict[str, Any]:
+    try:
+        config = json.loads((path / "config.json").read_text())
+    except ValueError as caught:
+        raise ConfigError(f"{path / 'config.json'}: is not JSON: {caught}") from caught
+    if not isinstance(config, dict):
+        raise ConfigError(f"{path / 'config.json'}: expected a JSON object")
+    return config

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from strop.engines.base import Completion, Finish, Request
+from strop.engines.local.capacity import ROUNDING
 from strop.engines.local.decoder import Decoder
 from strop.engines.local.sampler import draw
-
-_ROUND = 32
-"""Row capacity grows in steps of this many tokens, so that nearly equal requests share one cache shape."""
 
 
 @dataclass(slots=True)
@@ -75,7 +73,7 @@ class RunningBatch:
         taken: list[Sequence] = []
         capacity = self._decoder.cache.capacity if self.sequences else 0
         for sequence in waiting:
-            wider = max(capacity, -(-sequence.most_tokens // _ROUND) * _ROUND)
+            wider = max(capacity, -(-sequence.most_tokens // ROUNDING) * ROUNDING)
             rows = len(self.sequences) + len(taken) + 1
             # An empty batch always takes one: a request that can never fit was refused before.
             if rows > 1 and rows * wider > self._max_tokens:
@@ -104,7 +102,7 @@ class RunningBatch:
     def _make_room(self, admitted: list[Sequence]) -> None:
         cache, in_use = self._decoder.cache, len(self.sequences)
         longest = max(s.most_tokens for s in admitted)
-        capacity = max(cache.capacity if in_use else 0, -(-longest // _ROUND) * _ROUND)
+        capacity = max(cache.capacity if in_use else 0, -(-longest // ROUNDING) * ROUNDING)
         rows = max(in_use + len(admitted), self._max_tokens // capacity)
         cache.shape(rows, capacity, in_use=in_use)
 

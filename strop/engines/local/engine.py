@@ -7,6 +7,7 @@ import torch
 
 from strop.engines.base import Completion, Request, Weights
 from strop.engines.local.batch import RunningBatch, Sequence
+from strop.engines.local.capacity import longest_sequence
 from strop.engines.local.decoder import Decoder
 from strop.errors import EngineFailed, InputError
 from strop.nn.loading import CausalLM
@@ -62,7 +63,7 @@ class LocalEngine:
 
     def _refuse_what_never_fits(self, request: Request) -> None:
         needed = len(request.ids) + request.sampling.max_tokens
-        limit = min(self._max_tokens - 32, self._model.max_positions)
+        limit = longest_sequence(self._max_tokens, self._model.max_positions)
         if request.id in self._futures:
             raise ValueError(f"request id {request.id!r} is in use")
         if len(request.ids) == 0 or request.sampling.max_tokens < 1:
