@@ -1,6 +1,6 @@
 """All that can be found wrong before a run begins: files, functions, model, data. Torch is not needed."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,9 +66,10 @@ def prepare(config: Config) -> Prepared:
     if config.prompts.max_tokens is not None:
         source = open_prompts(config.prompts, renderer=renderer)
     room = _Room(config, max_positions(model))
-    room.check(_look_ahead(source, config.rollout.batch_size), renderer)
+    ahead = _look_ahead(source, config.rollout.batch_size)
+    room.check(ahead, renderer, can_be_left_out=bool(config.prompts.files))
     for prompts in eval_sets.values():
-        room.check(prompts, renderer)
+        room.check(prompts, renderer, can_be_left_out=False)
     return Prepared(
         config=config,
         plan=make_plan(config, Machine.here()),
@@ -98,20 +99,19 @@ class _Room:
     config: Config
     max_positions: int
 
-    def check(self, prompts: Iterable[Prompt], renderer: Renderer) -> None:
+    def check(self, prompts: list[Prompt], renderer: Renderer, *, can_be_left_out: bool) -> None:
         """Raises DataError for the first that cannot be rendered or leaves no room for the response."""
-        response = self.config.rollout.max_response_tokens
-        held = longest_sequence(self.config.engine.max_tokens, self.max_positions)
+        cache, response = self.config.engine.max_tokens, self.config.rollout.max_response_tokens
+        held = longest_sequence(cache, self.max_positions)
+        most = held - response
+        way_out = "shorten it, lower rollout.max_response_tokens or raise engine.max_tokens"
+        if can_be_left_out and most > 0:
+            way_out = f"prompts.max_tokens = {most} leaves such rows out"
         for prompt in prompts:
             length = len(renderer.prompt(prompt))
-            if length + response > held:
+            if length > most:
                 raise DataError(
-                    f"{prompt.id}: {length} tokens + rollout.max_response_tokens = {response} exceed the {held} "
-                    f"that fit (engine.max_tokens = {self.config.engine.max_tokens}, the model takes "
-                    f"{self.max_positions}); {self._way_out(held - response)}"
+                    f"{prompt.id}: {length} tokens + rollout.max_response_tokens = {response} exceed the "
+                    f"{held} that fit (engine.max_tokens = {cache}, the model takes {self.max_positions}); "
+                    f"{way_out}"
                 )
-
-    def _way_out(self, most: int) -> str:
-        if self.config.prompts.files and most > 0:
-            return f"prompts.max_tokens = {most} leaves longer prompts of prompts.files out"
-        return "shorten it, lower rollout.max_response_tokens or raise engine.max_tokens"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from strop.config.load import load_config
+from strop.config.load import Loaded, load_config
 from strop.config.show import to_json
 from strop.config.tree import Config, Telemetry
 from strop.errors import ConfigError
@@ -31,7 +31,7 @@ def main(argv: list[str]) -> int:
     files, flags, resumes = split_arguments(argv)
     loaded = load_config(files, flags, also=("--resume",))
     directory = _directory(loaded.config, resumes=resumes)
-    if resumes and _is_finished(directory, loaded.config):
+    if resumes and not _goes_on(directory, loaded):
         print(f"{directory} is finished: nothing to resume")
         return 0
     prepared, record = _prepare(loaded.config, to_json(loaded))
@@ -63,12 +63,15 @@ def _directory(config: Config, *, resumes: bool) -> Path | None:
     return path
 
 
-def _is_finished(directory: Path | None, config: Config) -> bool:
+def _goes_on(directory: Path | None, loaded: Loaded) -> bool:
+    """Whether there is anything left of a run that may be continued with these settings."""
+    from strop.cli.resumed import refuse_changes
     from strop.store.layout import finished_steps
 
     assert directory is not None
+    refuse_changes(directory, loaded)
     done = finished_steps(directory)
-    return done is not None and done >= config.loop.steps
+    return done is None or done < loaded.config.loop.steps
 
 
 def _prepare(config: Config, record: dict[str, Any]) -> "tuple[Prepared, dict[str, Any]]":
