@@ -2,10 +2,7 @@
 
 import hashlib
 import random
-import re
 from typing import Any
-
-from strop import Sample
 
 
 def largest_number(rng: random.Random, *, split: str) -> dict[str, Any]:
@@ -30,11 +27,3 @@ def largest_number(rng: random.Random, *, split: str) -> dict[str, Any]:
 def is_held_out(numbers: list[int]) -> bool:
     """Whether this set of numbers is kept for evaluation: the same on every machine and in every run."""
     return hashlib.sha256(repr(sorted(numbers)).encode()).digest()[0] % 5 == 0
-
-
-def just_the_number(sample: Sample) -> float:
-    """1 for the right number and nothing else, 0.2 when it is only the first number in more text."""
-    if sample.response.strip() == str(sample.label):
-        return 1.0
-    found = re.search(r"\d+", sample.response)
-    return 0.2 if found and found[0] == str(sample.label) else 0.0

@@ -3,11 +3,12 @@
 import asyncio
 from pathlib import Path
 
+from strop.config.flags import split_arguments
 from strop.config.load import load_config
 from strop.config.tree import Config
 from strop.errors import ConfigError
 
-USAGE = """strop eval RUN [--section.key value …]
+USAGE = """strop eval RUN
 strop eval RUN.toml [--model DIR] [--section.key value …]
 
 RUN is a run directory: its own eval.datasets on its last checkpoint. Prints mean, standard error and n."""
@@ -36,20 +37,23 @@ def main(argv: list[str]) -> int:
 
 def _config(argv: list[str]) -> Config:
     """A run directory's own configuration with its last checkpoint as the model, or a run file's."""
-    from strop.cli.train import split_arguments
-
-    files, flags, _ = split_arguments(argv)
+    files, flags = split_arguments(argv)
     if len(files) == 1 and files[0].is_dir():
-        return _of_run(files[0], flags)
+        if flags:
+            raise ConfigError(
+                f"strop eval {files[0]}: takes no flags, got {flags[0]}; give its run file instead"
+            )
+        return _of_run(files[0])
     return load_config(files, flags).config
 
 
-def _of_run(run: Path, flags: list[str]) -> Config:
-    from strop.config.show import with_flags
+def _of_run(run: Path) -> Config:
+    from strop.config.show import from_json
     from strop.store.reader import RunReader
 
     reader = RunReader(run)
     checkpoint = reader.checkpoint()
     if checkpoint is None:
         raise ConfigError(f"{run} has no checkpoint yet: there is no model to evaluate")
-    return with_flags(reader.config(), ["--model", str(checkpoint.path), *flags])
+    config = from_json(reader.config()).config
+    return config.model_copy(update={"model": str(checkpoint.path)})

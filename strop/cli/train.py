@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from strop.config.flags import split_arguments
 from strop.config.load import Loaded, load_config
 from strop.config.show import to_json
 from strop.config.tree import Config, Telemetry
@@ -28,7 +29,8 @@ def main(argv: list[str]) -> int:
     if not argv or "--help" in argv or "-h" in argv:
         print(USAGE)
         return 0
-    files, flags, resumes = split_arguments(argv)
+    files, flags = split_arguments([argument for argument in argv if argument != "--resume"])
+    resumes = "--resume" in argv
     loaded = load_config(files, flags, also=("--resume",))
     directory = _directory(loaded.config, resumes=resumes)
     if resumes and not _goes_on(directory, loaded):
@@ -36,13 +38,6 @@ def main(argv: list[str]) -> int:
         return 0
     prepared, record = _prepare(loaded.config, to_json(loaded))
     return _run(prepared, record, directory, resumes=resumes)
-
-
-def split_arguments(argv: list[str]) -> tuple[list[Path], list[str], bool]:
-    """Files come first; `--resume` may stand anywhere."""
-    rest = [a for a in argv if a != "--resume"]
-    count = next((i for i, a in enumerate(rest) if a.startswith("-")), len(rest))
-    return [Path(a) for a in rest[:count]], rest[count:], len(rest) < len(argv)
 
 
 def _directory(config: Config, *, resumes: bool) -> Path | None:
@@ -110,6 +105,9 @@ def _train(prepared: "Prepared", directory: "RunDirectory", sink: Sink) -> int:
     try:
         asyncio.run(_until_done(run, sink))
         status = "finished" if run.interrupted_after is None else "interrupted"
+    except asyncio.CancelledError:
+        status = "interrupted"
+        raise KeyboardInterrupt from None
     finally:
         steps = prepared.config.loop.steps if status == "finished" else run.completed
         summary = run.summary(status, steps)
@@ -117,6 +115,11 @@ def _train(prepared: "Prepared", directory: "RunDirectory", sink: Sink) -> int:
         directory.event(status, step=steps)
         run.close()
     sink.end(_closing_lines(directory.path, summary))
+    if status == "finished" and summary["eval"] and "console" in prepared.config.telemetry.sinks:
+        from strop.cli import show
+
+        print("\nheld-out prompts before and after:")
+        show.main([str(directory.path), "--eval", next(iter(summary["eval"])), "--n", "2"])
     return 0 if status == "finished" else 130
 
 

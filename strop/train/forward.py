@@ -16,16 +16,18 @@ def packed_stats(model: CausalLM, packed: Packed, *, temperature: float, dtype: 
     products run in it while the weights stay as they are."""
     masks = [None if block.mask is None else torch.from_numpy(block.mask) for block in packed.blocks]
 
+    sizes = [block.num_rows for block in packed.blocks]
+
     def attend(layer: int, q_BHTD: Tensor, k_BKTD: Tensor, v_BKTD: Tensor, scale: float) -> Tensor:  # noqa: ARG001
+        # split, not slices: the gradient of a split is one concatenation, of each slice a tensor of zeros
+        queries, keys, values = q_BHTD.split(sizes, 2), k_BKTD.split(sizes, 2), v_BKTD.split(sizes, 2)
         outs = []
-        for block, mask in zip(packed.blocks, masks, strict=True):
-            k, v = k_BKTD[:, :, block.rows], v_BKTD[:, :, block.rows]
-            if block.prefix.start != block.prefix.stop:
-                k = torch.cat([k_BKTD[:, :, block.prefix], k], 2)
-                v = torch.cat([v_BKTD[:, :, block.prefix], v], 2)
-            q = q_BHTD[:, :, block.rows]
-            outs.append(attention(q, k, v, scale, mask=mask, is_causal=mask is None))
-        return torch.cat(outs, 2) if len(outs) > 1 else outs[0]
+        for i, (block, mask) in enumerate(zip(packed.blocks, masks, strict=True)):
+            k, v = keys[i], values[i]
+            if block.prefix is not None:
+                k, v = torch.cat([keys[block.prefix], k], 2), torch.cat([values[block.prefix], v], 2)
+            outs.append(attention(queries[i], k, v, scale, mask=mask, is_causal=mask is None))
+        return torch.cat(outs, 2)
 
     ids_BT, positions_BT = torch.from_numpy(packed.ids)[None], torch.from_numpy(packed.positions)[None]
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=dtype is torch.bfloat16):

@@ -48,7 +48,6 @@ class Optimizer:
         )
         self.updates = 0
         """Updates done."""
-        self.zero_grad()
 
     @property
     def lr(self) -> float:
@@ -56,16 +55,20 @@ class Optimizer:
         return learning_rate(self._section, update=self.updates, total=self._total)
 
     def zero_grad(self) -> None:
-        """Gradients become zeros, not None: an update in which no sample contributes is still an update, in
-        which momentum and decay act, exactly as if the zero gradient had been computed."""
+        """Forget the gradients; the next backward pass then writes its own instead of adding to zeros."""
+        for _, parameter in self._parameters:
+            parameter.grad = None
+
+    def _complete_grad(self) -> None:
+        """An update in which no sample contributes is still an update, in which momentum and decay act,
+        exactly as if its zero gradient had been computed."""
         for _, parameter in self._parameters:
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
-            else:
-                parameter.grad.zero_()
 
     def clip(self) -> float:
         """Scale gradients to norm `clip` at most; returns the norm before."""
+        self._complete_grad()
         return float(nn.utils.clip_grad_norm_([p for _, p in self._parameters], self._section.clip))
 
     def step(self) -> None:

@@ -20,10 +20,14 @@ the mask of a product grows with the square of its tokens."""
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Queries `rows` see the keys `prefix` and `rows` as far as `mask` [queries, keys] says; None: causal."""
+    """`num_rows` rows of a micro-batch that attend in one product; blocks follow each other without gaps.
 
-    rows: slice
-    prefix: slice
+    They see the rows of block `prefix` (None: no others) and their own, as far as `mask` [rows, keys] says;
+    None: causal.
+    """
+
+    num_rows: int
+    prefix: int | None
     mask: NDArray[np.bool_] | None
 
 
@@ -93,14 +97,15 @@ def _piece(batch: Batch, row: int) -> tuple[NDArray[np.int32], _Piece]:
 
 
 def _lay_out(bundles: list[tuple[NDArray[np.int32], list[_Piece]]]) -> Packed:
-    ids, positions, blocks, predecessors = [], [], [], []
+    ids, positions, predecessors = [], [], []
+    blocks: list[Block] = []
     start = 0
     for prompt, pieces in bundles:
         lengths = [len(p.fed) for p in pieces]
         ids += [prompt, *(p.fed for p in pieces)]
         positions += [np.arange(len(prompt)), *(len(prompt) + np.arange(n) for n in lengths)]
         at = start + len(prompt)
-        blocks += _blocks(start, len(prompt), lengths)
+        blocks += _blocks(len(blocks), len(prompt), lengths)
         for piece, length in zip(pieces, lengths, strict=True):
             # token 0 of a response is predicted by the prompt's last row, token i by the row of token i − 1
             predecessors.append(np.where(piece.scored == 0, start + len(prompt) - 1, at + piece.scored - 1))
@@ -117,21 +122,19 @@ def _lay_out(bundles: list[tuple[NDArray[np.int32], list[_Piece]]]) -> Packed:
     )
 
 
-def _blocks(start: int, prompt: int, lengths: list[int]) -> list[Block]:
-    """One block for a short bundle; else the prompt, then the samples, several to a block while short."""
-    total = prompt + sum(lengths)
-    if total <= BLOCK_TOKENS:
-        mask = _tree_mask(prompt, lengths)
-        return [Block(slice(start, start + total), slice(start, start), mask)]
-    prefix = slice(start, start + prompt)
-    blocks = [Block(prefix, slice(start, start), None)]
-    at = start + prompt
+def _blocks(first: int, prompt: int, lengths: list[int]) -> list[Block]:
+    """One block for a short bundle; else the prompt, then the samples, several to a block while short.
+
+    `first`: blocks of the micro-batch before these.
+    """
+    if prompt + sum(lengths) <= BLOCK_TOKENS:
+        return [Block(prompt + sum(lengths), None, _tree_mask(prompt, lengths))]
+    blocks = [Block(prompt, None, None)]
     for run in _runs(lengths):
         own = _tree_mask(0, run)
-        mask = np.concatenate([np.ones((len(own), prompt), bool), own], axis=1)
         if len(own):
-            blocks.append(Block(slice(at, at + len(own)), prefix, mask))
-        at += len(own)
+            mask = np.concatenate([np.ones((len(own), prompt), bool), own], axis=1)
+            blocks.append(Block(len(own), first, mask))
     return blocks
 
 
