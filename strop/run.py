@@ -110,8 +110,9 @@ class Run:
                 background.append(tasks.create_task(self._rollouts.fill(self.buffer, steps)))
                 yield
             finally:
-                for task in background:
+                for task in reversed(background):
                     task.cancel()
+                    await asyncio.wait({task})  # rollouts before the engine that they wait for
 
     def steps(self) -> Iterator[int]:
         """The steps that are left, until the run is interrupted."""
