@@ -66,10 +66,9 @@ def prepare(config: Config) -> Prepared:
     if config.prompts.max_tokens is not None:
         source = open_prompts(config.prompts, renderer=renderer)
     room = _Room(config, max_positions(model))
-    ahead = _look_ahead(source, config.rollout.batch_size)
-    room.check(ahead, renderer, can_be_left_out=bool(config.prompts.files))
-    for prompts in eval_sets.values():
-        room.check(prompts, renderer, can_be_left_out=False)
+    room.check(_look_ahead(source, config.rollout.batch_size), renderer, where="prompts")
+    for name, prompts in eval_sets.items():
+        room.check(prompts, renderer, where=f"eval.datasets.{name}")
     return Prepared(
         config=config,
         plan=make_plan(config, Machine.here()),
@@ -99,19 +98,23 @@ class _Room:
     config: Config
     max_positions: int
 
-    def check(self, prompts: list[Prompt], renderer: Renderer, *, can_be_left_out: bool) -> None:
+    def check(self, prompts: list[Prompt], renderer: Renderer, *, where: str) -> None:
         """Raises DataError for the first that cannot be rendered or leaves no room for the response."""
         cache, response = self.config.engine.max_tokens, self.config.rollout.max_response_tokens
         held = longest_sequence(cache, self.max_positions)
-        most = held - response
-        way_out = "shorten it, lower rollout.max_response_tokens or raise engine.max_tokens"
-        if can_be_left_out and most > 0:
-            way_out = f"prompts.max_tokens = {most} leaves such rows out"
         for prompt in prompts:
             length = len(renderer.prompt(prompt))
-            if length > most:
+            if length + response > held:
                 raise DataError(
-                    f"{prompt.id}: {length} tokens + rollout.max_response_tokens = {response} exceed the "
-                    f"{held} that fit (engine.max_tokens = {cache}, the model takes {self.max_positions}); "
-                    f"{way_out}"
+                    f"{where}: {prompt.id} has {length} tokens, and with rollout.max_response_tokens = "
+                    f"{response} more than the {held} that fit (engine.max_tokens = {cache}, the model takes "
+                    f"{self.max_positions}); {self._way_out(held - response, where)}"
                 )
+
+    def _way_out(self, most: int, where: str) -> str:
+        ways = ["shorten it", "lower rollout.max_response_tokens"]
+        if where == "prompts" and self.config.prompts.files and most > 0:
+            ways = [f"set prompts.max_tokens = {most} to leave such rows out", *ways[1:]]
+        if self.config.engine.max_tokens < self.max_positions:
+            ways.append("raise engine.max_tokens")
+        return ", or ".join(ways)

@@ -46,9 +46,10 @@ def _rows(file: str, *, where: str) -> Iterator[tuple[int, dict[str, Any]]]:
     if path.suffix in _OTHER_FORMATS:
         raise DataError(f"{where} = {file!r}: {path.suffix} files are not supported yet; expected JSONL")
     if not path.is_file():
+        if path.is_dir():
+            raise DataError(f"{where} = {file!r}: is a directory, expected a JSONL file")
         near = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else []
-        problem = "is a directory, expected a JSONL file" if path.is_dir() else "no such file"
-        raise DataError(f"{where} = {file!r}: {problem}{nearest(path.name, near)}")
+        raise DataError(f"{where} = {file!r}: no such file{nearest(path.name, near)}")
     decoder = msgspec.json.Decoder()
     with path.open("rb") as stream:
         for line, raw in enumerate(stream, start=1):

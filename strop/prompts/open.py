@@ -96,7 +96,10 @@ def _is_source(files: list[str], source: str | None, options: Mapping[str, Any],
 def _procedural(source: str | None, options: Mapping[str, Any], *, seed: int, where: str) -> ProceduralSource:
     fn = resolve(source, key=f"{where}.source", names={}, group=GROUP)
     check_options(fn, options, key=f"{where}.options", num_given=1)
-    return ProceduralSource(fn, options=options, seed=seed)
+    try:
+        return ProceduralSource(fn, options=options, seed=seed)
+    except DataError as caught:
+        raise DataError(f"{where}.source = {source!r}: {caught}") from caught
 
 
 def _read(files: list[str], section: Prompts, *, where: str) -> list[Prompt]:

@@ -34,7 +34,7 @@ class ByteRenderer:
             raise DataError(
                 f"{prompt.id}: the byte-level renderer cannot show tools; describe them in the prompt"
             )
-        return [*_turns(as_messages(prompt)), ROLES["assistant"]]
+        return [*_turns(as_messages(prompt), prompt.id), ROLES["assistant"]]
 
     def follow_up(
         self,
@@ -47,21 +47,24 @@ class ByteRenderer:
         if not self._has_roles:
             raise refuse_turns()
         closing = [] if last_id == END_OF_TURN else [END_OF_TURN]
-        return [*closing, *_turns(flat(messages)), ROLES["assistant"]]
+        return [*closing, *_turns(flat(messages), "environment"), ROLES["assistant"]]
 
     def decode(self, ids: Sequence[int]) -> str:
         """The bytes as text, ones that are not UTF-8 as U+FFFD; ids above 255 are left out."""
         return bytes(i for i in ids if i < END_OF_TURN).decode(errors="replace")
 
 
-def _turns(messages: Sequence[Message]) -> list[int]:
+def _turns(messages: Sequence[Message], where: str) -> list[int]:
     ids: list[int] = []
     for message in messages:
         if message["role"] not in ROLES:
             raise DataError(
-                f"the byte-level renderer knows the roles {', '.join(ROLES)}; got {message['role']!r}"
+                f"{where}: the byte-level renderer knows the roles {', '.join(ROLES)}; "
+                f"got {message['role']!r}"
             )
         if not isinstance(message["content"], str):
-            raise DataError(f"the byte-level renderer shows text; a message of {message['role']!r} has none")
+            raise DataError(
+                f"{where}: the byte-level renderer shows text; a message of {message['role']!r} has none"
+            )
         ids += [ROLES[message["role"]], *message["content"].encode(), END_OF_TURN]
     return ids

@@ -61,7 +61,9 @@ class RunDirectory:
             flush(path.parent)
         except OSError as caught:
             shutil.rmtree(aside, ignore_errors=True)
-            raise ConfigError(f'store.dir = "{path}" cannot be made: {caught.strerror}') from caught
+            raise ConfigError(
+                f'store.dir = "{path}" cannot be made: {caught.strerror}; choose another'
+            ) from caught
         if directory is None:
             _point(base / "latest", path.name)
         return cls(path, None)

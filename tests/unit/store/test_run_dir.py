@@ -62,7 +62,7 @@ def test_a_path_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError) as error:
         RunDirectory.create(tmp_path / "file" / "a", "run", config=CONFIG)
-    assert str(error.value) == f'store.dir = "{tmp_path}/file/a" cannot be made: Not a directory'
+    assert str(error.value) == f'store.dir = "{tmp_path}/file/a" cannot be made: Not a directory; choose another'
 
 
 def test_nothing_is_left_beside_a_new_run(tmp_path):
