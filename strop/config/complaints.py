@@ -81,7 +81,8 @@ def _way_out(leaf: Leaf, value: Any) -> str:
         meant = closest(value, choices)
         if meant:
             return f'; did you mean "{meant}"?'
-        if leaf.type in (int, float) and value.lstrip("+-").replace(".", "", 1).isdecimal():
+        digits = value.lstrip("+-").replace(".", "", 1 if leaf.type is float else 0)
+        if leaf.type in (int, float) and digits.isdecimal():
             return "; write it without quotes"
     if leaf.required or leaf.default is None:
         return ""

@@ -133,8 +133,10 @@ class Rollouts:
 
 def _why_nothing(step: int, report: Report, *, kept: int, wanted: int) -> str:
     reasons = ", ".join(f"{n} × {reason}" for reason, n in report.dropped.most_common(3))
+    way_out = "make the task easier or harder, raise rollout.samples_per_prompt, or change rollout.keep"
+    if any(reason.startswith("failed") for reason in report.dropped):
+        way_out = "mend what failed"
     return (
         f"step {step}: after rollout.max_tries = {report.rounds} rounds ({report.issued} groups) only {kept} "
-        f"of {wanted} groups can be trained; dropped: {reasons}. Look at samples with strop show; make the "
-        f"task easier or harder, raise rollout.samples_per_prompt, or change rollout.keep"
+        f"of {wanted} groups can be trained; dropped: {reasons}; {way_out}"
     )

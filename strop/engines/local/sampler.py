@@ -35,7 +35,10 @@ def draw(
     logits_BV = logits_BV.float() / scale[:, None]
     top_B1 = logits_BV.amax(-1, keepdim=True)
     if not torch.isfinite(top_B1).all():
-        raise EngineFailed("the model's logits are not finite; its weights are broken")
+        raise EngineFailed(
+            "the model's logits are not finite: its weights are broken; lower train.optim.lr, or get the "
+            "model anew"
+        )
     # float64: a float32 running sum over a large vocabulary is off by more than rare tokens weigh
     cdf_BV = (logits_BV - top_B1).exp().double().cumsum(-1)
     total_B1 = cdf_BV[:, -1:]
