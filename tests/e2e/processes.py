@@ -38,12 +38,12 @@ class Running:
         assert self.process.pid is not None
         return self.process.pid
 
-    def wait(self) -> Ended:
-        """Until it ends, a minute at most."""
-        self.process.join(DEADLINE_S)
+    def wait(self, *, within_s: float = DEADLINE_S) -> Ended:
+        """Until it ends."""
+        self.process.join(within_s)
         if self.process.exitcode is None:
             self.process.kill()
-            raise TimeoutError(f"still running after {DEADLINE_S} s: {self.out.read_text()}")
+            raise TimeoutError(f"still running after {within_s} s: {self.out.read_text()}")
         return Ended(self.process.exitcode, self.out.read_text(), self.err.read_text())
 
     def wait_for(self, is_so: Callable[[], bool], what: str) -> None:
