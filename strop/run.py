@@ -14,7 +14,7 @@ from strop.algo.open import open_algorithm
 from strop.buffer.buffer import Buffer
 from strop.engines.local.engine import LocalEngine
 from strop.eval.evaluate import Evaluation, evaluate
-from strop.nn.loading import load_model
+from strop.nn.loading import CausalLM, load_model
 from strop.preflight import Prepared
 from strop.rollout.episode import Parts
 from strop.rollout.group import Player
@@ -29,6 +29,7 @@ from strop.sync.base import Transport
 from strop.sync.share import Share
 from strop.telemetry.base import Sink
 from strop.telemetry.spans import Spans
+from strop.train.base import Trainer
 from strop.train.local import LocalTrainer, Models
 
 
@@ -67,7 +68,7 @@ class Run:
         self.interrupted_after: int | None = None
         """Completed steps at which the run stopped because it was asked to."""
 
-    def _models(self) -> tuple[LocalTrainer, Any]:
+    def _models(self) -> tuple[Trainer, CausalLM]:
         config, path = self._config, self._prepared.model
         torch.set_num_threads(self.plan.threads)
         policy = load_model(path, torch.float32)

@@ -31,6 +31,6 @@ def is_held_out(text: str) -> bool:
 
 
 def digit_reward(sample: Sample) -> float:
-    """1 for the right digit alone, 0.1 for any digit: a first foothold for a model that knows nothing."""
-    answer = sample.response.strip()
-    return 1.0 if answer == sample.label else 0.1 * answer.isdigit()
+    """1 when the reply opens with the right digit, 0.1 when with any: a first foothold for a blank model."""
+    opening = sample.response[:1]
+    return 1.0 if opening == sample.label else 0.1 * opening.isdigit()

@@ -114,13 +114,19 @@ def _train(prepared: "Prepared", directory: "RunDirectory", sink: Sink) -> int:
         directory.write_summary(summary)
         directory.event(status, step=steps)
         run.close()
-    sink.end(_closing_lines(directory.path, summary))
+    sink.end()
     if status == "finished" and summary["eval"] and "console" in prepared.config.telemetry.sinks:
-        from strop.cli import show
-
-        print("\nheld-out prompts before and after:")
-        show.main([str(directory.path), "--eval", next(iter(summary["eval"])), "--n", "2"])
+        _show_before_and_after(directory.path, next(iter(summary["eval"])))
+    sink.end(_closing_lines(directory.path, summary))
     return 0 if status == "finished" else 130
+
+
+def _show_before_and_after(path: Path, dataset: str) -> None:
+    from strop.cli import show
+
+    print("\nheld-out prompts before and after:\n")
+    show.main([str(path), "--eval", dataset, "--n", "2"])
+    print()
 
 
 async def _until_done(run: "Run", sink: Sink) -> None:
