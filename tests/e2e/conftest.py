@@ -3,11 +3,17 @@
 from pathlib import Path
 
 import pytest
-from processes import Shell
+from processes import Shell, warm_up
 
 from strop.nn.tiny import make_tiny
 
 HERE = Path(__file__).parent
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """The seconds that torch takes to import pass while other tests run."""
+    if any(item.path.parent == HERE for item in session.items):
+        warm_up()
 
 
 @pytest.fixture(scope="session")

@@ -9,10 +9,20 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
-PRELOAD = ["pytest", "strop.run", "strop.cli.train", "transformers.models.llama.modeling_llama"]
+PRELOAD = [
+    "pytest",
+    "pyarrow.parquet",
+    "strop.cli.show",
+    "strop.cli.train",
+    "strop.run",
+    "strop.telemetry.console",
+    "transformers.conversion_mapping",
+    "transformers.models.llama.modeling_llama",
+]
 DEADLINE_S = 60.0
 
 
@@ -56,6 +66,12 @@ class Running:
             time.sleep(0.005)
 
 
+def warm_up() -> None:
+    """Begin to import, in the process from which the others are forked; returns at once."""
+    multiprocessing.get_context("forkserver").set_forkserver_preload(PRELOAD)
+    forkserver.ensure_running()
+
+
 @dataclass(frozen=True)
 class Shell:
     """Starts commands with one `STROP_HOME`; their output goes to files in `logs`."""
@@ -76,7 +92,6 @@ class Shell:
         out.touch()
         err.touch()
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(PRELOAD)
         environment = {"STROP_HOME": str(self.home), **(env or {})}
         work = (out, err, cwd or self.logs, environment, first, [str(word) for word in argv])
         process = context.Process(target=_child, args=work, daemon=True)

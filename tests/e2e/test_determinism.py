@@ -98,7 +98,7 @@ def _turns(sample: Sample) -> list[slice]:
 
 
 def _is_stop(token: int) -> bool:
-    return token == END_OF_TURN or 101 <= token <= 121 or 201 <= token <= 221
+    return token == END_OF_TURN or 91 <= token <= 121 or 191 <= token <= 221
 
 
 def _logp(model: Path, sample: Sample) -> NDArray[np.float32]:

@@ -61,6 +61,7 @@ def resumed(shell: Shell, path: Path, *flags: str) -> Ended:
 def assert_same(whole: Path, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """By `strop compare`, and by what it does not look at: the books, and nothing left lying about."""
     assert first_difference(whole, path, capsys) is None
+    assert steps_recorded(path) == steps_recorded(whole)
     assert (path / "ledger.jsonl").read_bytes() == (whole / "ledger.jsonl").read_bytes()
     assert books(path).is_balanced
     assert books(path).pending == 0
