@@ -173,6 +173,8 @@ def _closing_lines(path: Path, summary: dict[str, Any]) -> list[str]:
             lines.append(f"{name}: held-out mean {start:.3f} → {end:.3f} (n = {result['end']['n']})")
     if summary["status"] == "interrupted":
         return [*lines, f"interrupted after {summary['steps']} steps; go on with --store.dir {path} --resume"]
+    if summary["steps"] == 0:
+        return [*lines, f"run directory  {path}"]
     return [
         *lines,
         f"run directory  {path}",

@@ -24,7 +24,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def ended(shell: Shell, place: Path) -> Ended:
-    return shell.run("train", EXAMPLE, *SHORT.split(), cwd=place)
+    return shell.run("train", EXAMPLE, *SHORT.split(), "--loop.steps=2", cwd=place)
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +43,12 @@ def test_a_run_ends_with_where_it_is_and_what_to_do_next(ended: Ended, run: RunR
     assert str(name) in ended.out
     assert f"strop show {name}" in ended.out
     assert ended.err == ""
+
+
+def test_a_run_of_no_steps_points_to_nothing_that_is_not_there(shell: Shell, place: Path) -> None:
+    ended = shell.run("train", EXAMPLE, *SHORT.split(), "--store.dir", "none", "--loop.steps=0", cwd=place)
+    assert ended.code == 0, ended.err
+    assert ended.out.endswith("\nrun directory  none\n")
 
 
 def test_the_summary_has_the_keys_that_scripts_rely_on(run: RunReader) -> None:
