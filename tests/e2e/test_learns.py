@@ -11,9 +11,7 @@ from run_facts import books, summary
 from strop.store.reader import RunReader
 
 EXAMPLE = Path(__file__).parents[2] / "examples/first_run/run.toml"
-SHORT = (
-    "--loop.steps 2 --rollout.batch_size 3 --eval.datasets.0.n 8 --train.optim.warmup 0 --runtime.threads 1"
-)
+SHORT = "--rollout.batch_size 3 --eval.datasets.0.n 8 --train.optim.warmup 0 --runtime.threads 1"
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +44,9 @@ def test_a_run_ends_with_where_it_is_and_what_to_do_next(ended: Ended, run: RunR
 
 
 def test_a_run_of_no_steps_points_to_nothing_that_is_not_there(shell: Shell, place: Path) -> None:
-    ended = shell.run("train", EXAMPLE, *SHORT.split(), "--store.dir", "none", "--loop.steps=0", cwd=place)
+    ended = shell.run("train", EXAMPLE, *SHORT.split(), "--store.dir", "zero", "--loop.steps=0", cwd=place)
     assert ended.code == 0, ended.err
-    assert ended.out.endswith("\nrun directory  none\n")
+    assert ended.out.endswith("\nrun directory  zero\n")
 
 
 def test_the_summary_has_the_keys_that_scripts_rely_on(run: RunReader) -> None:
