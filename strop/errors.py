@@ -76,6 +76,10 @@ class GenerateFailed(Recorded):
     """A custom generate function raised."""
 
 
+class TooLong(Recorded):
+    """A sequence that the engine can never hold."""
+
+
 @contextmanager
 def boundary(error: type[Recorded], what: str) -> Iterator[None]:
     """Turn whatever the block raises into `error`, its text opened by `what`.

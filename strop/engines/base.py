@@ -47,7 +47,8 @@ class Engine(Protocol):
     async def generate(self, request: Request) -> Completion:
         """Draw up to `request.sampling.max_tokens` tokens.
 
-        Raises InputError if the request can never fit, EngineFailed if the engine broke.
+        Raises TooLong if the request can never fit, EngineFailed if the engine broke. When the caller is
+        cancelled, the request is forgotten.
         """
         ...
 

@@ -61,7 +61,9 @@ class _ChunkedStats(torch.autograd.Function):
     def backward(ctx: Any, grad_logp_N: Tensor, grad_entropy_N: Tensor) -> tuple[Tensor, Tensor, None, None]:
         hidden_ND, weight_VD, target_N, entropy_N = ctx.saved_tensors
         grad_hidden_ND = torch.empty_like(hidden_ND)
-        grad_weight_VD = torch.zeros_like(weight_VD)
+        # At least float32: sums of bfloat16 would depend on the number of chunks.
+        wide = torch.promote_types(weight_VD.dtype, torch.float32)
+        grad_weight_VD = torch.zeros_like(weight_VD, dtype=wide)
         entropy_counts = bool(grad_entropy_N.any())
         for c in _chunks(len(target_N), len(weight_VD)):
             logp_CV = _log_softmax(hidden_ND[c], weight_VD, ctx.temperature)
@@ -71,7 +73,12 @@ class _ChunkedStats(torch.autograd.Function):
             grad_CV.scatter_add_(1, target_N[c, None], grad_logp_N[c, None])
             if entropy_counts:
                 grad_CV -= grad_entropy_N[c, None] * p_CV * (logp_CV + entropy_N[c, None])
-            grad_CV = (grad_CV / ctx.temperature).to(weight_VD.dtype)
-            grad_hidden_ND[c] = grad_CV @ weight_VD
-            grad_weight_VD.addmm_(grad_CV.T, hidden_ND[c])
-        return grad_hidden_ND, grad_weight_VD, None, None
+            if ctx.temperature != 1.0:
+                grad_CV /= ctx.temperature
+            narrow_CV = grad_CV.to(weight_VD.dtype)
+            grad_hidden_ND[c] = narrow_CV @ weight_VD
+            if wide == weight_VD.dtype:
+                grad_weight_VD.addmm_(grad_CV.T, hidden_ND[c])
+            else:
+                grad_weight_VD += narrow_CV.T @ hidden_ND[c]
+        return grad_hidden_ND, grad_weight_VD.to(weight_VD.dtype), None, None

@@ -127,8 +127,8 @@ class LocalTrainer:
             self._optimizer.step()
         elif self._section.on_nan == "stop":
             raise NonFinite(
-                f"update {self._optimizer.updates}: loss = {update.loss}, gradient norm = {update.grad_norm}; "
-                "the weights are those before it. Lower train.optim.lr, or set train.on_nan = 'skip'"
+                f"update {self._optimizer.updates}: loss = {update.loss}, gradient norm = {update.grad_norm}"
+                "; the weights are those before it. Lower train.optim.lr, or set train.on_nan = 'skip'"
             )
         self._optimizer.zero_grad()
 

@@ -3,6 +3,7 @@
 Runs in the compute thread only; nothing here knows of the event loop.
 """
 
+import asyncio
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +23,8 @@ class Sequence:
 
     request: Request
     stop_ids: frozenset[int]
+    future: asyncio.Future[Completion]
+    """Of whoever waits; set by the event loop only."""
     ids: list[int] = field(default_factory=list)
     logp: list[float] = field(default_factory=list)
     versions: list[int] = field(default_factory=list)
@@ -44,6 +47,8 @@ class Sequence:
         self.ids.append(token)
         self.logp.append(logp)
         self.versions.append(version)
+        if self.finish is not None:  # aborted while this token was drawn
+            return
         if token in self.stop_ids:
             self.finish = "stop"
         elif len(self.ids) >= self.request.sampling.max_tokens:
@@ -73,7 +78,7 @@ class RunningBatch:
         taken: list[Sequence] = []
         capacity = self._decoder.cache.capacity if self.sequences else 0
         for sequence in waiting:
-            wider = max(capacity, -(-sequence.most_tokens // ROUNDING) * ROUNDING)
+            wider = max(capacity, _rounded(sequence.most_tokens))
             rows = len(self.sequences) + len(taken) + 1
             # An empty batch always takes one: a request that can never fit was refused before.
             if rows > 1 and rows * wider > self._max_tokens:
@@ -100,11 +105,15 @@ class RunningBatch:
         return self.drop_finished()
 
     def _make_room(self, admitted: list[Sequence]) -> None:
+        """Grow the cache to what is needed now; an empty one that is much too large is made anew."""
         cache, in_use = self._decoder.cache, len(self.sequences)
         longest = max(s.most_tokens for s in admitted)
-        capacity = max(cache.capacity if in_use else 0, -(-longest // ROUNDING) * ROUNDING)
-        rows = max(in_use + len(admitted), self._max_tokens // capacity)
-        cache.shape(rows, capacity, in_use=in_use)
+        capacity = max(cache.capacity if in_use else 0, _rounded(longest))
+        rows = in_use + len(admitted)
+        fits = capacity == cache.capacity and rows <= cache.rows
+        wastes = in_use == 0 and cache.rows > 2 * rows
+        if not fits or wastes:
+            cache.shape(rows, capacity, in_use=in_use)
 
     def _prefill(self, admitted: list[Sequence], first_row: int) -> Tensor:
         """Logits [len(admitted), V]; equal prefixes (the samples of one prompt) are computed once."""
@@ -128,6 +137,7 @@ class RunningBatch:
         for sequence, token, logp in zip(sequences, drawn.ids, drawn.logp, strict=True):
             sequence.accept(int(token), float(logp), self.version)
 
+    @torch.inference_mode()
     def drop_finished(self) -> list[Sequence]:
         """Take finished sequences out and close the rows up; returns them."""
         finished = [s for s in self.sequences if s.finish is not None]
@@ -148,3 +158,7 @@ class RunningBatch:
         """Take every sequence out, with its tokens; its cache is worth nothing under other weights."""
         out, self.sequences = self.sequences, []
         return out
+
+
+def _rounded(tokens: int) -> int:
+    return -(-tokens // ROUNDING) * ROUNDING

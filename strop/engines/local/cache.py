@@ -9,7 +9,7 @@ from torch import Tensor
 class KVCache:
     """Keys and values [R, K, S, D] of every layer. Rows 0 … n − 1 are in use; freed rows are closed up.
 
-    Unwritten entries are zeros: a masked key must still be a number.
+    Entries that are not yet written are zeros or another sequence's: a masked key must still be a number.
     """
 
     def __init__(self, *, layers: int, heads: int, head_dim: int, dtype: torch.dtype) -> None:
@@ -21,8 +21,8 @@ class KVCache:
 
     def shape(self, rows: int, capacity: int, *, in_use: int) -> None:
         """Make room for `rows` sequences of `capacity` tokens, keeping the first `in_use` rows."""
-        if (rows, capacity) == (self.rows, self.capacity):
-            return
+        if in_use == 0:
+            self.clear()  # before the new one is made: the two together would be the peak of the process
         self.keys = [self._resized(i, self.keys, rows, capacity, in_use) for i in range(self._layers)]
         self.values = [self._resized(i, self.values, rows, capacity, in_use) for i in range(self._layers)]
         self.rows, self.capacity = rows, capacity

@@ -5,5 +5,5 @@ ROUNDING = 32
 
 
 def longest_sequence(max_tokens: int, max_positions: int) -> int:
-    """Tokens of a prompt and its response: `engine.max_tokens` less the rounding, or what the model takes."""
-    return min(max_tokens - ROUNDING, max_positions)
+    """Tokens of a prompt and its response: a whole number of cache steps, or what the model takes."""
+    return min(max_tokens // ROUNDING * ROUNDING, max_positions)

@@ -9,7 +9,7 @@ from strop.engines.base import Completion, Request, Weights
 from strop.engines.local.batch import RunningBatch, Sequence
 from strop.engines.local.capacity import longest_sequence
 from strop.engines.local.decoder import Decoder
-from strop.errors import EngineFailed, InputError
+from strop.errors import EngineFailed, TooLong
 from strop.nn.loading import CausalLM
 from strop.runtime.compute import Compute
 
@@ -38,7 +38,7 @@ class LocalEngine:
         self._batch = RunningBatch(self._decoder, max_tokens=max_tokens)
         self._batch.version = version
         self._waiting: list[Sequence] = []
-        self._futures: dict[str, asyncio.Future[Completion]] = {}
+        self._live: dict[str, Sequence] = {}
         self._work = asyncio.Event()
         self._running = asyncio.Event()
         self._running.set()
@@ -53,26 +53,30 @@ class LocalEngine:
         if self._broken is not None:
             raise EngineFailed(self._broken)
         stops = self._stop_ids | frozenset(request.sampling.stop_token_ids)
-        self._waiting.append(Sequence(request, stops))
-        future = self._futures[request.id] = asyncio.get_running_loop().create_future()
+        sequence = Sequence(request, stops, asyncio.get_running_loop().create_future())
+        self._live[request.id] = sequence
+        self._waiting.append(sequence)
         self._work.set()
         try:
-            return await future
+            return await sequence.future
+        except asyncio.CancelledError:
+            sequence.finish = "abort"  # nobody waits for it: the next step takes it out
+            raise
         finally:
-            del self._futures[request.id]
+            del self._live[request.id]
 
     def _refuse_what_never_fits(self, request: Request) -> None:
         needed = len(request.ids) + request.sampling.max_tokens
         limit = longest_sequence(self._max_tokens, self._model.max_positions)
-        if request.id in self._futures:
+        if request.id in self._live:
             raise ValueError(f"request id {request.id!r} is in use")
         if len(request.ids) == 0 or request.sampling.max_tokens < 1:
             raise ValueError("a request needs at least one id and max_tokens ≥ 1")
         if needed > limit:
-            raise InputError(
-                f"a prompt of {len(request.ids)} tokens + max_response_tokens needs {needed} tokens, but the "
-                f"engine holds {limit} (engine.max_tokens = {self._max_tokens}, the model "
-                f"{self._model.max_positions}); raise engine.max_tokens or set prompts.max_tokens"
+            raise TooLong(
+                f"{len(request.ids)} tokens and {request.sampling.max_tokens} to draw are {needed}, but the "
+                f"engine holds {limit} (engine.max_tokens = {self._max_tokens}, the model takes "
+                f"{self._model.max_positions}); raise engine.max_tokens or make prompts shorter"
             )
 
     async def serve(self) -> None:
@@ -84,14 +88,17 @@ class LocalEngine:
                 for _ in range(_SETTLE_TICKS):
                     await asyncio.sleep(0)
                 async with self._between_steps:
-                    await self._step()
+                    if self._running.is_set():
+                        await self._step()
         except EngineFailed as error:
             self._broken = str(error)
             raise
         finally:
-            self._fail_all(self._broken or "the engine was closed")
+            self._broken = self._broken or "the engine was closed"
+            self._fail_all(self._broken)
 
     async def _step(self) -> None:
+        self._waiting = [s for s in self._waiting if s.finish is None]
         admitted = self._batch.admit(self._waiting)
         del self._waiting[: len(admitted)]
         drawn_before = len(self._batch.sequences)
@@ -103,26 +110,23 @@ class LocalEngine:
 
     def _deliver(self, sequences: list[Sequence]) -> None:
         for sequence in sequences:
-            future = self._futures.get(sequence.request.id)
-            if future is not None and not future.done():  # a caller may have been cancelled
-                future.set_result(sequence.completion())
+            if not sequence.future.done():  # its caller may have been cancelled
+                sequence.future.set_result(sequence.completion())
 
     def _fail_all(self, why: str) -> None:
         self._waiting.clear()
-        for future in self._futures.values():
-            if not future.done():
-                future.set_exception(EngineFailed(why))
+        for sequence in self._live.values():
+            if not sequence.future.done():
+                sequence.future.set_exception(EngineFailed(why))
 
     async def abort(self, ids: set[str] | None = None) -> None:
         """See `engines.base.Engine`."""
         async with self._between_steps:
-            chosen = [
-                s for s in [*self._batch.sequences, *self._waiting] if ids is None or s.request.id in ids
-            ]
+            chosen = [s for id, s in self._live.items() if ids is None or id in ids]
             for sequence in chosen:
                 sequence.finish = "abort"
             self._waiting = [s for s in self._waiting if s.finish is None]
-            self._batch.drop_finished()
+            await self._compute(self._batch.drop_finished)
             self._deliver(chosen)
 
     async def pause(self) -> None:

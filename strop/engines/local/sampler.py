@@ -4,13 +4,16 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
 from strop.errors import EngineFailed
 from strop.randomness import uniforms
 
-# B sequences, V vocabulary
+# B sequences, V vocabulary, N blocks of C ids
+
+_BLOCK = 128
 
 
 class Drawn(NamedTuple):
@@ -39,13 +42,31 @@ def draw(
             "the model's logits are not finite: its weights are broken; lower train.optim.lr, or get the "
             "model anew"
         )
-    # float64: a float32 running sum over a large vocabulary is off by more than rare tokens weigh
-    cdf_BV = (logits_BV - top_B1).exp().double().cumsum(-1)
-    total_B1 = cdf_BV[:, -1:]
-    noise_B1 = torch.from_numpy(uniforms(seeds, positions))[:, None] * total_B1
-    # right=True: the first entry above the noise, which always has a probability above 0
-    ids_B1 = torch.searchsorted(cdf_BV, noise_B1, right=True).clamp_(max=logits_BV.shape[1] - 1)
+    weight_BV = (logits_BV - top_B1).exp_()
+    noise_B = torch.from_numpy(uniforms(seeds, positions))
+    ids_B1, total_B1 = _inverse_cdf(weight_BV, noise_B)
     if greedy.any():
         ids_B1 = torch.where(torch.from_numpy(greedy)[:, None], logits_BV.argmax(-1, keepdim=True), ids_B1)
     logp_B = (logits_BV.gather(1, ids_B1) - top_B1 - total_B1.log())[:, 0]
     return Drawn(ids_B1[:, 0].numpy(), logp_B.clamp_(max=0).float().numpy())
+
+
+def _inverse_cdf(weight_BV: Tensor, noise_B: Tensor) -> tuple[Tensor, Tensor]:
+    """The first id whose running sum of weights exceeds noise · total, and the total; [B, 1] each.
+
+    Sums are float64: a float32 running sum over a large vocabulary is off by more than rare tokens weigh.
+    First the block is found, then the id in it, so that only one block a row is summed id by id.
+    """
+    num_blocks = -(-weight_BV.shape[1] // _BLOCK)
+    padded_BV = F.pad(weight_BV, (0, num_blocks * _BLOCK - weight_BV.shape[1]))
+    blocks_BNC = padded_BV.view(len(weight_BV), num_blocks, _BLOCK)
+    cdf_BN = blocks_BNC.sum(-1, dtype=torch.float64).cumsum(-1)
+    total_B1 = cdf_BN[:, -1:]
+    aim_B1 = noise_B[:, None] * total_B1
+    # right=True: the first entry above the aim, so a block or an id without weight is never chosen
+    block_B1 = torch.searchsorted(cdf_BN, aim_B1, right=True).clamp_(max=num_blocks - 1)
+    before_B1 = F.pad(cdf_BN, (1, 0)).gather(1, block_B1)
+    inner_BC = blocks_BNC[torch.arange(len(weight_BV)), block_B1[:, 0]].double().cumsum(-1)
+    # The block's sum and the last running sum may differ in the last bit; the aim must stay below the latter.
+    rest_B1 = torch.minimum(aim_B1 - before_B1, inner_BC[:, -1:] * (1 - 1e-15))
+    return block_B1 * _BLOCK + torch.searchsorted(inner_BC, rest_B1, right=True), total_B1

@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM
 
 from strop.engines.base import Completion, Request
 from strop.engines.local.engine import LocalEngine
-from strop.errors import EngineFailed, InputError
+from strop.errors import EngineFailed, TooLong
 from strop.nn.loading import CausalLM, load_model
 from strop.runtime.compute import Compute
 from strop.sample import Sampling
@@ -121,17 +121,27 @@ async def test_drawn_tokens_follow_the_distribution(tiny):
 
 
 async def test_requests_beyond_the_cache_wait_their_turn(tiny):
-    requests = [request(i, PROMPTS[i % 4]) for i in range(12)]
-    crowded = await complete(tiny, requests, max_tokens=64)
+    requests, most = [request(i, PROMPTS[i % 4]) for i in range(12)], 0
+    async with engine_of(tiny, max_tokens=64) as engine:
+        tasks = [asyncio.ensure_future(engine.generate(r)) for r in requests]
+        while not all(task.done() for task in tasks):  # noqa: ASYNC110 - watching, not waiting
+            await asyncio.sleep(0)
+            most = max(most, (await engine.health())["running"])
+    assert most == 2
     roomy = await complete(tiny, requests)
-    assert [c.ids.tolist() for c in crowded] == [c.ids.tolist() for c in roomy]
+    assert [task.result().ids.tolist() for task in tasks] == [c.ids.tolist() for c in roomy]
 
 
 async def test_request_that_never_fits_is_refused_with_the_way_out(tiny):
     engine = LocalEngine(tiny, Compute(), max_tokens=512, stop_ids=(STOP,))
-    expected = r"needs 1012 tokens, but the engine holds 480 \(engine.max_tokens = 512, .*raise engine.max_tokens"
-    with pytest.raises(InputError, match=expected):
+    expected = r"1000 tokens and 12 to draw are 1012, but the engine holds 512 .*raise engine.max_tokens"
+    with pytest.raises(TooLong, match=expected):
         await engine.generate(request(0, [1] * 1000))
+
+
+async def test_request_that_just_fits_is_served(tiny):
+    (completion,) = await complete(tiny, [request(0, [1] * 116, n=12)], max_tokens=128)
+    assert len(completion.ids) > 0
 
 
 async def test_stop_id_ends_a_completion_and_is_kept(tiny):
@@ -148,27 +158,57 @@ async def test_length_ends_a_completion(tiny):
     assert (completion.finish, len(completion.ids)) == ("length", 3)
 
 
-async def test_abort_keeps_the_tokens_drawn_so_far(tiny):
+async def test_abort_keeps_the_tokens_drawn_so_far_and_spares_the_others(tiny):
     async with engine_of(tiny) as engine:
         whole = await engine.generate(request(0, PROMPTS[1], n=60, seed=5))
-        task = asyncio.ensure_future(engine.generate(request(1, PROMPTS[1], n=60, seed=5)))
-        await tokens_drawn(engine, len(whole.ids) + 5)
+        drawn = engine.tokens_drawn
+        part = asyncio.ensure_future(engine.generate(request(1, PROMPTS[1], n=60, seed=5)))
+        other = asyncio.ensure_future(engine.generate(request(2, PROMPTS[0], n=60, seed=11)))
+        await tokens_drawn(engine, drawn + 10)
         await engine.abort({"1"})
-        part = await task
-    assert part.finish == "abort"
-    assert 5 <= len(part.ids) < len(whole.ids)
-    assert part.ids.tolist() == whole.ids[: len(part.ids)].tolist()
+        aborted, spared = await part, await other
+        again = await engine.generate(request(3, PROMPTS[0], n=60, seed=11))
+    assert aborted.finish == "abort"
+    assert 5 <= len(aborted.ids) < len(whole.ids)
+    assert aborted.ids.tolist() == whole.ids[: len(aborted.ids)].tolist()
+    assert spared.ids.tolist() == again.ids.tolist()
 
 
-async def test_pause_stops_drawing_until_resume(tiny):
+async def test_cancelled_request_leaves_nothing_behind(tiny):
     async with engine_of(tiny) as engine:
+        task = asyncio.ensure_future(engine.generate(request(1, PROMPTS[1], n=200, seed=5)))
+        await tokens_drawn(engine, 3)
+        task.cancel()
+        await asyncio.wait({task})
+        fresh = await engine.generate(request(1, PROMPTS[0], n=12, seed=11))
+        assert (await engine.health())["running"] == 0
+    (alone,) = await complete(tiny, [request(1, PROMPTS[0], n=12, seed=11)])
+    assert fresh.ids.tolist() == alone.ids.tolist()
+
+
+async def test_nothing_is_drawn_between_pause_and_resume(tiny):
+    async with engine_of(tiny) as engine:
+        task = asyncio.ensure_future(engine.generate(request(0, PROMPTS[1], n=60, seed=5)))
+        await tokens_drawn(engine, 3)
         await engine.pause()
-        task = asyncio.ensure_future(engine.generate(request(0, PROMPTS[0])))
-        for _ in range(50):
+        drawn = engine.tokens_drawn
+        for _ in range(100):
             await asyncio.sleep(0)
-        assert engine.tokens_drawn == 0
+        assert engine.tokens_drawn == drawn
         await engine.resume()
-        assert len((await task).ids) > 0
+        assert len((await task).ids) > drawn
+
+
+async def test_request_after_the_end_of_serve_fails_at_once(tiny):
+    async with engine_of(tiny) as engine:
+        pass
+    with pytest.raises(EngineFailed, match="closed"):
+        await engine.generate(request(0, PROMPTS[0]))
+
+
+async def test_greedy_reports_logprobs_at_temperature_one(tiny):
+    (completion,) = await complete(tiny, [request(0, PROMPTS[1], temperature=0)])
+    np.testing.assert_allclose(completion.logp, teacher_forced(tiny, PROMPTS[1], completion, 1.0), atol=1e-4)
 
 
 async def switched(model: CausalLM, other: CausalLM, *, seed: int) -> tuple[Completion, Completion]:
