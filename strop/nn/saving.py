@@ -7,14 +7,17 @@ import torch
 from safetensors import safe_open
 
 from strop.nn.loading import CausalLM
+from strop.store.checkpoints import MANIFEST
 
-_NOT_COPIED = {".safetensors", ".bin", ".gguf", ".pt", ".index.json"}
+_COPIED = ("*.json", "*.jinja", "*.model", "*.tiktoken", "*.txt", "LICENSE*", "NOTICE*", "README*")
+_NOT_COPIED = ("*.index.json", MANIFEST)
+"""Of weights in several files; of a strop checkpoint, whose other files are not those of a model either."""
 
 
 def save_model(model: CausalLM, directory: Path) -> None:
     """Weights of `model`; config, tokenizer and licence files as they are where it came from."""
     for file in model.source.iterdir():
-        if file.is_file() and not any(file.name.endswith(suffix) for suffix in _NOT_COPIED):
+        if file.is_file() and _is_any(file, _COPIED) and not _is_any(file, _NOT_COPIED):
             shutil.copyfile(file, directory / file.name)
     model.module.save_pretrained(directory, max_shard_size="100GB")  # type: ignore[operator]
 
@@ -25,3 +28,7 @@ def read_weights(model: CausalLM, directory: Path) -> None:
     with safe_open(directory / "model.safetensors", framework="pt") as file:
         for name, parameter in model.named_parameters():
             parameter.copy_(file.get_tensor(name))
+
+
+def _is_any(file: Path, patterns: tuple[str, ...]) -> bool:
+    return any(file.match(pattern) for pattern in patterns)

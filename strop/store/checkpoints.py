@@ -144,7 +144,7 @@ def _seal(directory: Path, step: int, cut: Cut) -> None:
     files = {
         str(path.relative_to(directory)): {"size": path.stat().st_size, "sha256": _sha256(path)}
         for path in sorted(directory.rglob("*"))
-        if path.is_file()
+        if path.is_file() and path != directory / MANIFEST  # it cannot hold its own checksum
     }
     manifest = {"format": FORMAT, "step": step, "files": files, "offsets": cut.offsets, "state": cut.state}
     text = encode_exact(manifest, f"the checkpoint of step {step}")

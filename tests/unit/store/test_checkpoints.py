@@ -128,3 +128,14 @@ def test_state_that_json_cannot_hold_leaves_no_checkpoint(tmp_path):
     with pytest.raises(RunError, match=r"the checkpoint of step 1: cannot be stored as JSON"):
         write_checkpoint(tmp_path, 1, fill=fill, cut=Cut({"x": float("nan")}, {}), keep=1)
     assert latest_checkpoint(tmp_path) is None
+
+
+def test_a_model_that_brings_the_manifest_of_its_own_checkpoint_can_be_checkpointed(tmp_path):
+    def fill_from_a_checkpoint(path):
+        fill(path)
+        (path / "manifest.json").write_text('{"step": 99}')
+
+    written = write_checkpoint(tmp_path, 1, fill=fill_from_a_checkpoint, cut=CUT, keep=1)
+    assert written.step == 1
+    assert "manifest.json" not in written.files
+    verify(written)
