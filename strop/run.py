@@ -34,7 +34,7 @@ from strop.train.local import LocalTrainer, Models
 
 
 class Run:
-    """One run on this machine. Make it with `open_run`, give it to `loop.train`, then `finish` it."""
+    """One run on this machine: give it to `loop.train`, then `close` it."""
 
     def __init__(self, prepared: Prepared, directory: RunDirectory, sink: Sink) -> None:
         self._prepared, self._directory, self._sink = prepared, directory, sink
@@ -107,6 +107,8 @@ class Run:
                 await self.restore()
                 if self._first_step == 0:
                     await self._evaluate(0, "start")
+                if self._first_step == total and not self._has_end:
+                    await self._evaluate(total, "end")
                 steps = range(self._first_step, total)
                 background.append(tasks.create_task(self._rollouts.fill(self.buffer, steps)))
                 yield
@@ -114,6 +116,12 @@ class Run:
                 for task in reversed(background):
                     task.cancel()
                     await asyncio.wait({task})  # rollouts before the engine that they wait for
+
+    @property
+    def _has_end(self) -> bool:
+        """Whether every held-out set was evaluated at the end: not so for a run of no steps, nor for one
+        that was killed and is resumed with the number of steps that it had."""
+        return all("end" in self._totals.evals[s.name] for s in self._config.eval.datasets)
 
     def steps(self) -> Iterator[int]:
         """The steps that are left, until the run is interrupted."""

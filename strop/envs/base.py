@@ -12,7 +12,7 @@ class Reply:
 
     text: str
     is_truncated: bool
-    """It ran out of tokens before it stopped."""
+    """It ran out of tokens before it stopped: the last reply of the episode, whatever the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The environment's answer to one reply. A reward given here stands in for `reward.fn`."""
+    """The environment's answer to one reply. A reward, given with the last one, stands in for `reward.fn`."""
 
     observation: Observation
     done: bool

@@ -52,7 +52,7 @@ class Scorer:
         attempt = 0
         while True:
             try:
-                return _checked(await self._call(sample), self._what)
+                return checked(await self._call(sample), self._what)
             except RewardFailed as failed:
                 if attempt == self.retries:
                     raise RewardFailed(f"{failed} (calls: {attempt + 1})") from failed
@@ -140,7 +140,7 @@ def _is_coroutine_function(fn: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(type(fn).__call__)
 
 
-def _checked(returned: object, what: str) -> Scores:
+def checked(returned: object, what: str) -> Scores:
     if isinstance(returned, Scores):
         named = {
             name: _finite(value, f"{what}: {name!r} of Scores") for name, value in returned.named.items()

@@ -10,8 +10,8 @@ import numpy as np
 
 from strop.config.tree import Env
 from strop.engines.base import Completion, Engine, Finish, Request
-from strop.envs.base import Environment, Reply, Step
-from strop.errors import EnvironmentFailed, boundary
+from strop.envs.base import Environment, Observation, Reply, Step
+from strop.errors import DataError, EnvironmentFailed, boundary
 from strop.render.base import Renderer
 from strop.sample import Message, Prompt, Sample, Sampling, Status, Tokens
 
@@ -32,54 +32,62 @@ class Parts:
     renderer: Renderer
     make_env: Callable[[], Environment]
     env: Env
+    generate_timeout_s: float = 600.0
+    """For one call of `rollout.generate`."""
 
 
-async def play(
-    sample: Sample, prompt: Prompt, sampling: Sampling, parts: Parts, *, seed: int
-) -> float | None:
-    """Fill `sample` with one episode; returns the reward if the environment gave one.
+async def play(sample: Sample, prompt: Prompt, ids: list[int], *, parts: Parts, seed: int) -> float | None:
+    """Fill `sample`, whose `sampling` is set, with one episode; returns the environment's reward if it gave one.
 
-    Raises EnvironmentFailed when the environment does; the tokens so far stay on the sample.
+    `ids`: the rendered prompt. Raises EnvironmentFailed when the environment does, TooLong when the engine
+    cannot hold the sequence; the tokens so far stay on the sample.
     """
-    sample.sampling = sampling
-    episode = _Episode(sample, prompt, parts, seed)
+    assert sample.sampling is not None
+    episode = _Episode(sample, parts, seed)
     try:
-        return await episode.run(sampling)
+        return await episode.run(prompt, ids, sample.sampling)
     finally:
-        await episode.close()
         sample.response = parts.renderer.decode(sample.response_tokens.ids.tolist())
+        await episode.close()
 
 
 class _Episode:
-    def __init__(self, sample: Sample, prompt: Prompt, parts: Parts, seed: int) -> None:
-        self._sample, self._prompt, self._parts, self._seed = sample, prompt, parts, seed
-        self._env = parts.make_env()
+    def __init__(self, sample: Sample, parts: Parts, seed: int) -> None:
+        self._sample, self._parts, self._seed = sample, parts, seed
+        self._what = f"environment {parts.env.type}"
+        self._env: Environment | None = None
 
-    async def run(self, sampling: Sampling) -> float | None:
-        opening = await self._ask(self._env.start(self._prompt))
-        history = [*_messages(self._prompt), *opening.messages]
-        self._open(history if opening.messages else None)
+    async def run(self, prompt: Prompt, ids: list[int], sampling: Sampling) -> float | None:
+        with boundary(EnvironmentFailed, self._what):
+            self._env = self._parts.make_env()
+        opening = await self._ask(self._env.start(prompt), Observation)
+        history = [*_messages(prompt), *opening.messages]
+        self._open(prompt, ids, history if opening.messages else None)
         for turn in range(self._parts.env.max_turns):
             budget = sampling.max_tokens - self._sample.response_length
             completion = await self._speak(turn, replace(sampling, max_tokens=budget))
             self._sample.status = _STATUS[completion.finish]
-            if completion.finish != "stop":
+            if completion.finish == "abort":
                 return None
             text = self._parts.renderer.decode(completion.ids.tolist())
-            step = await self._ask(self._env.step(Reply(text, is_truncated=False)))
-            if step.done:
+            is_truncated = completion.finish == "length"
+            step = await self._ask(self._env.step(Reply(text, is_truncated)), Step)
+            if step.done or is_truncated:
                 return step.reward
-            answered = self._answer(history, step, last_id=int(completion.ids[-1]), sampling=sampling)
-            history += [{"role": "assistant", "content": text}, *step.observation.messages]
-            if not answered:
+            if step.reward is not None:
+                raise EnvironmentFailed(f"{self._what}: gave a reward of {step.reward} before it was done")
+            if not self._answer(history, step, last_id=int(completion.ids[-1]), sampling=sampling):
                 break
+            history += [{"role": "assistant", "content": text}, *step.observation.messages]
         self._sample.status = Status.TRUNCATED  # out of turns or of tokens with the environment unanswered
         return None
 
-    def _open(self, messages: list[Message] | None) -> None:
+    def _open(self, prompt: Prompt, ids: list[int], messages: list[Message] | None) -> None:
         """Put the prompt's ids down, with the environment's opening messages if there are any."""
-        prompt = replace(self._prompt, messages=tuple(messages)) if messages else self._prompt
-        ids = self._parts.renderer.prompt(prompt)
+        if messages:
+            ids = self._rendered(
+                lambda: self._parts.renderer.prompt(replace(prompt, messages=tuple(messages)))
+            )
         self._sample.sequence, self._sample.prompt_length = Tokens.context(ids), len(ids)
 
     async def _speak(self, turn: int, sampling: Sampling) -> Completion:
@@ -97,23 +105,35 @@ class _Episode:
 
     def _answer(self, history: list[Message], step: Step, *, last_id: int, sampling: Sampling) -> bool:
         """Append the environment's messages; False if the model would then have no token left."""
-        ids = self._parts.renderer.follow_up(history, step.observation.messages, last_id=last_id)
+        messages = step.observation.messages
+        ids = self._rendered(lambda: self._parts.renderer.follow_up(history, messages, last_id=last_id))
         if self._sample.response_length + len(ids) >= sampling.max_tokens:
             return False
         self._sample.sequence = self._sample.sequence + Tokens.context(ids)
         return True
 
-    async def _ask(self, call: Awaitable[T]) -> T:
+    def _rendered(self, render: Callable[[], list[int]]) -> list[int]:
+        """Ids of messages that the environment made: what is wrong with them is its failure."""
+        try:
+            return render()
+        except DataError as error:
+            raise EnvironmentFailed(f"{self._what}: {error}") from error
+
+    async def _ask(self, call: Awaitable[T], kind: type[T]) -> T:
         began = time.perf_counter()
-        with boundary(EnvironmentFailed, f"environment {self._parts.env.type}"):
+        with boundary(EnvironmentFailed, self._what):
             async with asyncio.timeout(self._parts.env.timeout_s):
                 answer = await call
+            if not isinstance(answer, kind):
+                raise TypeError(f"expected {kind.__name__}, got {answer!r}")
         _count(self._sample, "environment_s", began)
         return answer
 
     async def close(self) -> None:
-        with boundary(EnvironmentFailed, f"environment {self._parts.env.type}"):
-            await self._env.close()
+        if self._env is not None:
+            with boundary(EnvironmentFailed, f"{self._what}: close"):
+                async with asyncio.timeout(self._parts.env.timeout_s):
+                    await self._env.close()
 
 
 def _messages(prompt: Prompt) -> list[Message]:

@@ -29,7 +29,7 @@ Keep = Callable[[Group], bool | Drop]
 def reward_std(group: Group) -> bool | Drop:
     """Rewards must differ within the group, or its advantages are all 0 (DAPO's dynamic sampling)."""
     rewards = np.array(group.rewards)
-    return not all_equal(rewards) or Drop(f"all rewards equal {rewards[0]:g}")
+    return not all_equal(rewards) or Drop(f"all rewards equal: {rewards[0]:g}")
 
 
 def open_keep(spec: str | None) -> Keep | None:

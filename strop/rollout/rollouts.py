@@ -18,7 +18,7 @@ from strop.errors import NothingToLearn
 from strop.prompts.base import PromptSource
 from strop.rollout.group import Player, new_group
 from strop.rollout.keep import Drop, Keep, judge
-from strop.sample import Group, Sampling
+from strop.sample import Group, Prompt, Sampling
 from strop.store.ledger import Entry, Event, Ledger
 
 
@@ -100,7 +100,7 @@ class Rollouts:
         report.rewards += [reward for group in groups for reward in group.rewards]
         return groups
 
-    def _new_group(self, step: int, tries: int, prompt: Any) -> Group:
+    def _new_group(self, step: int, tries: int, prompt: Prompt) -> Group:
         size = self._section.samples_per_prompt
         group = new_group(self._next_group, prompt, first_index=self._next_index, size=size)
         group.tries = tries

@@ -230,7 +230,7 @@ TOML = {
 
 RUN_FAILS = {
     "--rollout.keep reward_std --rollout.max_tries 2 --reward.fn mine.py:reward": (
-        "step 0: after rollout.max_tries = 2 rounds (4 groups) only 0 of 2 groups can be trained; dropped: 4 × all rewards equal 1; make the task easier or harder, raise rollout.samples_per_prompt, or change rollout.keep"
+        "step 0: after rollout.max_tries = 2 rounds (4 groups) only 0 of 2 groups can be trained; dropped: 4 × all rewards equal: 1; make the task easier or harder, raise rollout.samples_per_prompt, or change rollout.keep"
     ),
     "--rollout.max_tries 2 --reward.fn mine.py:broken_reward --reward.retries 0": (
         "step 0: after rollout.max_tries = 2 rounds (4 groups) only 0 of 2 groups can be trained; dropped: 4 × failed: reward HERE/mine.py:broken_reward: AttributeError: 'Sample' object has no attribute 'lable' (calls: 1); mend what failed"

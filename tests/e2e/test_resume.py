@@ -71,7 +71,7 @@ def assert_same(whole: Path, path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_the_run_of_these_tests_has_what_is_hard_to_resume(whole: Path) -> None:
     reasons = books(whole).reasons
     assert reasons["surplus"] > 0
-    assert reasons["all rewards equal 0"] + reasons["all rewards equal 1"] > 0
+    assert reasons["all rewards equal: 0"] + reasons["all rewards equal: 1"] > 0
     assert books(whole).issued > 5 * (4 + 1), "no step needed a second round"
 
 

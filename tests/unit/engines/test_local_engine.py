@@ -124,7 +124,7 @@ async def test_requests_beyond_the_cache_wait_their_turn(tiny):
     requests, most = [request(i, PROMPTS[i % 4]) for i in range(12)], 0
     async with engine_of(tiny, max_tokens=64) as engine:
         tasks = [asyncio.ensure_future(engine.generate(r)) for r in requests]
-        while not all(task.done() for task in tasks):  # noqa: ASYNC110 - watching, not waiting
+        while not all(task.done() for task in tasks):
             await asyncio.sleep(0)
             most = max(most, (await engine.health())["running"])
     assert most == 2
@@ -201,7 +201,7 @@ async def test_nothing_is_drawn_between_pause_and_resume(tiny):
 
 async def test_request_after_the_end_of_serve_fails_at_once(tiny):
     async with engine_of(tiny) as engine:
-        pass
+        await engine.generate(request(0, PROMPTS[0]))
     with pytest.raises(EngineFailed, match="closed"):
         await engine.generate(request(0, PROMPTS[0]))
 

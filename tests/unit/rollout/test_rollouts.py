@@ -78,7 +78,7 @@ async def test_dropped_groups_are_replaced_and_named(tmp_path):
     balance = audit(read_ledger(ledger))
     assert balance.is_balanced
     assert (balance.trained, balance.pending) == (12, 0)
-    assert set(balance.reasons) == {"all rewards equal 0", "all rewards equal 1"}
+    assert set(balance.reasons) == {"all rewards equal: 0", "all rewards equal: 1"}
 
 
 async def test_all_groups_equal_for_ever_ends_with_a_clear_error(tmp_path):
@@ -86,7 +86,7 @@ async def test_all_groups_equal_for_ever_ends_with_a_clear_error(tmp_path):
     with pytest.raises(BaseExceptionGroup) as caught:
         await fill(source)
     message = (
-        r"after rollout.max_tries = 4 rounds \(12 groups\) only 0 of 3 .*dropped: 12 × all rewards equal 0.5"
+        r"after rollout.max_tries = 4 rounds \(12 groups\) only 0 of 3 .*dropped: 12 × all rewards equal: 0.5"
     )
     assert caught.group_contains(NothingToLearn, match=message)
 
