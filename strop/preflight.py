@@ -1,4 +1,4 @@
-"""All that can be found wrong before a run begins: files, functions, model, data. Torch is not needed."""
+"""All that can be found wrong before a run begins: files, functions, model, data. No weights are loaded."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -69,6 +69,9 @@ def prepare(config: Config) -> Prepared:
     room.check(_look_ahead(source, config.rollout.batch_size), renderer, where="prompts")
     for name, prompts in eval_sets.items():
         room.check(prompts, renderer, where=f"eval.datasets.{name}")
+    from strop.nn.loading import check_model  # with torch, which nothing before this needs
+
+    check_model(model)
     return Prepared(
         config=config,
         plan=make_plan(config, Machine.here()),

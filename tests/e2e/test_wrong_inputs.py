@@ -75,11 +75,23 @@ class BrokenEnv:
 def models(shell: Shell, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Model directories in each of which one thing is wrong."""
     models = tmp_path_factory.mktemp("wrong")
-    for name in ("no_tokenizer", "no_weights", "no_config", "broken_config", "gpt2"):
+    for name in (
+        "no_tokenizer",
+        "no_weights",
+        "no_config",
+        "broken_config",
+        "gpt2",
+        "cut_short",
+        "one_layer",
+    ):
         shutil.copytree(shell.home / "models/tiny", models / name)
     (models / "no_tokenizer/tokenizer_config.json").unlink()
     (models / "no_weights/model.safetensors").unlink()
     (models / "no_config/config.json").unlink()
+    weights = models / "cut_short/model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:5000])
+    one_layer = json.loads((models / "one_layer/config.json").read_text()) | {"num_hidden_layers": 1}
+    (models / "one_layer/config.json").write_text(json.dumps(one_layer))
     (models / "broken_config/config.json").write_text("{")
     (models / "gpt2/config.json").write_text('{"model_type": "gpt2"}')
     return models
