@@ -42,7 +42,7 @@ class Run:
         self.plan: Plan = prepared.plan
         self._compute = Compute()
         self._spans = Spans(time.perf_counter)
-        self._began = time.perf_counter()
+        self._began = self._step_began = time.perf_counter()
         self.algo: Algorithm = open_algorithm(config.algo, num_updates=self.plan.num_updates)
         self.trainer, engine_model = self._models()
         self._engine = LocalEngine(
@@ -109,6 +109,8 @@ class Run:
                     await self._evaluate(0, "start")
                 if self._first_step == total and not self._has_end:
                     await self._evaluate(total, "end")
+                self._spans.split()
+                self._step_began = time.perf_counter()
                 steps = range(self._first_step, total)
                 background.append(tasks.create_task(self._rollouts.fill(self.buffer, steps)))
                 yield
@@ -163,7 +165,9 @@ class Run:
         """Record the step; evaluate and checkpoint when due. Nothing is in flight: a consistent cut."""
         report = self._rollouts.reports.pop(step)
         self._rollouts.record_trained(step, groups)
-        record = step_record(step, groups, report, metrics, self._spans.split())
+        split = self._spans.split()
+        split["step"] = time.perf_counter() - self._step_began
+        record = step_record(step, groups, report, metrics, split)
         self._totals.add(record)
         advantages = {s.index: batch.advantage[batch.tokens_of(row)] for row, s in enumerate(batch.samples)}
         await self._compute(write_samples, self._directory.samples_path(step), groups, advantages)
@@ -179,6 +183,8 @@ class Run:
             await self._checkpoint(done)
         if self._interrupt_asked and not is_last:
             self.interrupted_after = done
+        self._spans.split()  # evaluation and checkpoint are in the trace, not in the time of a step
+        self._step_began = time.perf_counter()
 
     async def _evaluate(self, done: int, when: str) -> None:
         for section in self._config.eval.datasets:
@@ -189,7 +195,8 @@ class Run:
                 self._sink.status(f"eval {name} {finished}/{of} prompts")
 
             began = time.perf_counter()
-            result = await evaluate(self._player, section, prompts, sampling, show)
+            with self._spans.span("eval"):
+                result = await evaluate(self._player, section, prompts, sampling, show)
             await self._record_eval(result, done, when, seconds=time.perf_counter() - began)
 
     async def _record_eval(self, result: Evaluation, done: int, when: str, *, seconds: float) -> None:
@@ -221,7 +228,8 @@ class Run:
             keep = self._config.store.keep
             self._directory.write_checkpoint(done, fill=self.trainer.save, state=state, keep=keep)
 
-        await self._compute(write)
+        with self._spans.span("checkpoint"):
+            await self._compute(write)
 
     def _show_rollout(self, step: int, done: int, of: int) -> None:
         self._sink.status(f"step {step} rollout {done}/{of} groups")

@@ -29,7 +29,6 @@ def step_record(
         **train,
         "time/rollout_s": report.seconds,
         **{f"time/{name}_s": seconds for name, seconds in split.items()},
-        "time/step_s": report.seconds + sum(split.values()),
         "rollout/tokens_per_s": report.num_tokens / report.seconds if report.seconds else None,
         "train/tokens_per_s": train["train/tokens"] / train_s if train_s else None,
     }

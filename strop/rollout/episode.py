@@ -37,7 +37,7 @@ class Parts:
 
 
 async def play(sample: Sample, prompt: Prompt, ids: list[int], *, parts: Parts, seed: int) -> float | None:
-    """Fill `sample`, whose `sampling` is set, with one episode; returns the environment's reward if it gave one.
+    """Fill `sample`, whose `sampling` is set, with one episode; returns the environment's reward, if any.
 
     `ids`: the rendered prompt. Raises EnvironmentFailed when the environment does, TooLong when the engine
     cannot hold the sequence; the tokens so far stay on the sample.

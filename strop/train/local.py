@@ -1,6 +1,7 @@
 """The local trainer: forward, backward, AdamW, in this process; it does not know which algorithm it runs."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ from strop.train.forward import packed_stats
 from strop.train.mismatch import mismatch_metrics
 from strop.train.optimizer import Optimizer
 from strop.train.packing import Packed, pack
+
+_NUM_SILENT = 2
+"""Samples that cannot move the weights and are scored for the mismatch metrics, per step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +67,10 @@ class LocalTrainer:
         return await self._compute(self._score, batch, model)
 
     @torch.inference_mode()
-    def _score(self, batch: Batch, model: CausalLM) -> NDArray[np.float32]:
+    def _score(self, batch: Batch, model: CausalLM, rows: Sequence[int] | None = None) -> NDArray[np.float32]:
+        """Log-probs of `rows` (all samples, if None); NaN elsewhere and where the policy did not sample."""
         column = np.full(batch.num_tokens, np.nan, np.float32)
-        rows = range(len(batch.samples))
+        rows = range(len(batch.samples)) if rows is None else rows
         for packed in pack(batch, rows, max_tokens=self._section.max_tokens_per_device):
             stats = packed_stats(model, packed, temperature=batch.temperature, dtype=self._dtype)
             column[packed.columns] = stats.logp_N.numpy()
@@ -77,8 +82,13 @@ class LocalTrainer:
 
     def _step(self, batch: Batch) -> dict[str, float]:
         weights, contributes = self._algorithm.weights(batch), self._algorithm.contributes(batch)
-        # With one update the training forward's own log-probs are those of the start of the step.
-        old = batch.scored.get("old", np.full(batch.num_tokens, np.nan, np.float32)).copy()
+        if "old" in batch.scored:
+            old = batch.scored["old"].copy()
+        else:
+            # With one update the training forward's own log-probs are those of the start of the step. Of the
+            # samples that it leaves out a few are scored all the same, so that the mismatch is always known.
+            silent = np.flatnonzero(~contributes)
+            old = self._score(batch, self._model, silent[:_NUM_SILENT].tolist())
         updates: list[_Update] = []
         for index in range(batch.num_updates):
             rows = np.flatnonzero((batch.update == index) & contributes)

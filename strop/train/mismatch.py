@@ -1,4 +1,7 @@
-"""How far the trainer's log-probs are from the sampler's: measured on every step, whatever the loss does."""
+"""How far the trainer's log-probs are from the sampler's: measured on every step, whatever the loss does.
+
+The tokens are those of the samples that were trained on, and of a few that could not move the weights.
+"""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -63,6 +63,11 @@ async def test_groups_with_equal_rewards_give_no_gradient(tiny):
     assert same(before, copied(tiny))
 
 
+async def test_mismatch_is_measured_even_when_nothing_is_trained(tiny):
+    metrics = await step(trainer_of(tiny), batch_of([1.0, 1.0, 0.0, 0.0]))
+    assert metrics["train/train_rollout_logprob_abs_diff"] > 0
+
+
 async def test_micro_batches_do_not_change_the_update(tiny_dir):
     results = []
     for budget in (10_000, 1):
@@ -79,7 +84,6 @@ async def test_reused_old_logprobs_equal_scored_ones(tiny):
     scored = await trainer.score(batch, "old")
     metrics = await step(trainer, batch)
     d = scored - batch.behavior
-    assert metrics["train/ppo_kl"] == 0
     assert metrics["train/train_rollout_logprob_abs_diff"] == pytest.approx(np.abs(d).mean(), abs=1e-5)
 
 
@@ -149,9 +153,13 @@ async def test_saved_model_loads_in_transformers(tiny, tmp_path):
 
 
 async def test_bfloat16_computation_keeps_float32_weights(tiny):
-    metrics = await step(trainer_of(tiny, dtype="bfloat16"), batch_of([1.0, 0.0]))
+    batch = batch_of([1.0, 0.0])
+    exact = await trainer_of(tiny).score(batch, "old")
+    half = trainer_of(tiny, dtype="bfloat16")
+    rough = await half.score(batch, "old")
+    assert 0 < np.abs(exact - rough).max() < 0.1
+    await step(half, batch)
     assert all(p.dtype is torch.float32 for _, p in tiny.named_parameters())
-    assert metrics["train/updates"] == 1
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ from strop.train import packing
 from strop.train.forward import packed_stats
 from strop.train.packing import pack
 
+OFFSETS = np.random.default_rng(1).uniform(-0.5, 0.5, 1000).astype(np.float32)
+
 
 def sample(rng: np.random.Generator, index: int, group: int, prompt: list[int], turns: int = 1) -> Sample:
     made = Sample(index=index, group_id=group, sequence=Tokens.context(prompt), prompt_length=len(prompt))
@@ -73,7 +75,7 @@ def one_at_a_time(model: CausalLM, batch: Batch, algo: Grpo) -> tuple[float, dic
 
 
 def backward(algo, batch, logp, entropy, columns, weights) -> float:
-    old = logp.detach() - 0.05  # a ratio off 1, so that clipping matters
+    old = logp.detach() + torch.from_numpy(OFFSETS[columns])  # ratios on both sides of both clip bounds
     loss = algo.loss(
         LossInputs(
             logp_N=logp,
