@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from strop.config.flags import split_arguments
 from strop.config.load import Loaded, load_config
 from strop.config.show import to_json
 from strop.config.tree import Config, Telemetry
-from strop.errors import ConfigError
+from strop.errors import ConfigError, RunError
 from strop.telemetry.base import Silent, Sink
 
 if TYPE_CHECKING:
@@ -101,24 +102,34 @@ def _train(prepared: "Prepared", directory: "RunDirectory", sink: Sink) -> int:
 
     sink.status("loading the model")
     run = Run(prepared, directory, sink)
-    status = "failed"
     try:
         asyncio.run(_until_done(run, sink))
-        status = "finished" if run.interrupted_after is None else "interrupted"
-    except asyncio.CancelledError:
-        status = "interrupted"
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        with suppress(RunError):
+            _close(run, directory, "interrupted")
         raise KeyboardInterrupt from None
-    finally:
-        steps = prepared.config.loop.steps if status == "finished" else run.completed
-        summary = run.summary(status, steps)
-        directory.write_summary(summary)
-        directory.event(status, step=steps)
-        run.close()
+    except BaseException:
+        with suppress(RunError):  # the first error is the one to tell; a disk that refuses, refuses twice
+            _close(run, directory, "failed")
+        raise
+    status = "finished" if run.interrupted_after is None else "interrupted"
+    summary = _close(run, directory, status)
     sink.end()
     if status == "finished" and summary["eval"] and "console" in prepared.config.telemetry.sinks:
         _show_before_and_after(directory.path, next(iter(summary["eval"])))
     sink.end(_closing_lines(directory.path, summary))
     return 0 if status == "finished" else 130
+
+
+def _close(run: "Run", directory: "RunDirectory", status: str) -> dict[str, Any]:
+    """Record how the run ended; returns its summary."""
+    summary = run.summary(status, run.completed)
+    try:
+        directory.write_summary(summary)
+        directory.event(status, step=run.completed)
+    finally:
+        run.close()
+    return summary
 
 
 def _show_before_and_after(path: Path, dataset: str) -> None:

@@ -1,12 +1,16 @@
 """Write a model as a Hugging Face directory with its tokenizer, and read weights back in place."""
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 
+from strop.errors import RunError
 from strop.nn.loading import CausalLM
+from strop.nn.weight_files import SINGLE
 from strop.store.checkpoints import MANIFEST
 
 _COPIED = ("*.json", "*.jinja", "*.model", "*.tiktoken", "*.txt", "LICENSE*", "NOTICE*", "README*")
@@ -14,18 +18,31 @@ _NOT_COPIED = ("*.index.json", MANIFEST)
 """Of weights in several files; of a strop checkpoint, whose other files are not those of a model either."""
 
 
+@contextmanager
+def safetensors_at(path: Path) -> Iterator[None]:
+    """Around what safetensors writes or reads at `path`: RunError names it when that fails.
+
+    safetensors does not raise OSError for what the disk refuses.
+    """
+    try:
+        yield
+    except SafetensorError as caught:
+        raise RunError(f"{path}: {caught}") from caught
+
+
 def save_model(model: CausalLM, directory: Path) -> None:
     """Weights of `model`; config, tokenizer and licence files as they are where it came from."""
     for file in model.source.iterdir():
         if file.is_file() and _is_any(file, _COPIED) and not _is_any(file, _NOT_COPIED):
             shutil.copyfile(file, directory / file.name)
-    model.module.save_pretrained(directory, max_shard_size="100GB")  # type: ignore[operator]
+    with safetensors_at(directory / SINGLE):
+        model.module.save_pretrained(directory, max_shard_size="100GB")  # type: ignore[operator]
 
 
 @torch.no_grad()
 def read_weights(model: CausalLM, directory: Path) -> None:
     """Copy the weights of `directory` into the model's own tensors, which others may share."""
-    with safe_open(directory / "model.safetensors", framework="pt") as file:
+    with safetensors_at(directory / SINGLE), safe_open(directory / SINGLE, framework="pt") as file:
         for name, parameter in model.named_parameters():
             parameter.copy_(file.get_tensor(name))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from strop.errors import DataError, RunError
-from strop.store.durable import flush, flush_tree
+from strop.store.durable import flush, flush_tree, writing
 from strop.store.json_text import encode_exact, read_json
 from strop.store.records import check_format
 
@@ -60,21 +60,31 @@ def write_checkpoint(
     `keep` are gone.
 
     `fill` writes the files into an empty directory. Blocks for as long as the disk takes: call it in a
-    thread. A checkpoint of that step that is already there is kept: there is one state after N steps.
+    thread. A checkpoint of that step that is already there is kept: there is one state after N steps. Raises
+    RunError, and leaves nothing half-written, when the disk refuses.
     """
-    parent = run_dir / "checkpoints"
-    final, aside = parent / f"step-{step}", parent / f".step-{step}.tmp"
-    if not final.exists():
-        shutil.rmtree(aside, ignore_errors=True)
+    final = run_dir / "checkpoints" / f"step-{step}"
+    with writing(final):
+        if not final.exists():
+            _make(final, step, fill, cut)
+        written = read_checkpoint(final)
+        for path in _steps(run_dir)[keep:]:
+            _remove(path)
+    return written
+
+
+def _make(final: Path, step: int, fill: Callable[[Path], None], cut: Cut) -> None:
+    aside = final.with_name(f".{final.name}.tmp")
+    shutil.rmtree(aside, ignore_errors=True)
+    try:
         aside.mkdir(parents=True)
         fill(aside)
         _seal(aside, step, cut)
-        aside.rename(final)
-        flush(parent)
-    written = read_checkpoint(final)
-    for path in _steps(run_dir)[keep:]:
-        _remove(path)
-    return written
+    except (OSError, RunError):
+        shutil.rmtree(aside, ignore_errors=True)  # on a full disk, what is said of it needs the room
+        raise
+    aside.rename(final)
+    flush(final.parent)
 
 
 def latest_checkpoint(run_dir: Path) -> Checkpoint | None:
@@ -168,5 +178,8 @@ def _remove(path: Path) -> None:
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as caught:
+        raise RunError(f"{path}: cannot be read: {caught.strerror}") from caught

@@ -6,21 +6,38 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from strop.errors import RunError, first_line
 from strop.store.json_text import encode
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A path beside `path` to write to; it takes the place of `path` when the block ends without an error."""
-    aside = path.with_name(f".{path.name}.tmp")
+def writing(path: Path) -> Iterator[None]:
+    """Around what writes to `path`: when the disk refuses (full, read-only, gone), RunError names it."""
     try:
-        yield aside
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
-    flush(aside)
-    aside.replace(path)
-    flush(path.parent)
+        yield
+    except OSError as caught:
+        is_other = caught.filename is not None and Path(caught.filename).parent != path.parent
+        other = f" ({caught.filename})" if is_other else ""
+        reason = first_line(caught.strerror or str(caught))
+        raise RunError(f"{path}: cannot be written: {reason}{other}") from caught
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A path beside `path` to write to; it takes the place of `path` when the block ends without an error.
+
+    Raises RunError when the disk refuses.
+    """
+    aside = path.with_name(f".{path.name}.tmp")
+    with writing(path):
+        try:
+            yield aside
+        except BaseException:
+            aside.unlink(missing_ok=True)
+            raise
+        flush(aside)
+        aside.replace(path)
+        flush(path.parent)
 
 
 def write_json(path: Path, value: Any) -> None:

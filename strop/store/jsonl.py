@@ -11,21 +11,30 @@ from typing import Any
 import msgspec
 
 from strop.errors import DataError
+from strop.store.durable import writing
 from strop.store.json_text import encode
 
 
 class Log:
-    """Open for appending; one process writes, any number read. A torn last line is cut off on opening."""
+    """Open for appending; one process writes, any number read. A torn last line is cut off on opening.
+
+    Every method raises RunError when the disk refuses.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = path.open("ab")
-        self._cut(_whole(path.read_bytes()))
+        with writing(path):
+            self._file = path.open(
+                "ab", buffering=0
+            )  # what the disk refused must not be tried again on close
+            self._cut(_whole(path.read_bytes()))
 
     def append(self, record: dict[str, Any]) -> None:
         """Write one line; readers see it when this returns, a power cut spares it after `sync`."""
-        self._file.write(encode(record) + b"\n")
-        self._file.flush()
+        line = encode(record) + b"\n"
+        with writing(self.path):
+            while line:
+                line = line[self._file.write(line) :]
 
     @property
     def offset(self) -> int:
@@ -34,13 +43,15 @@ class Log:
 
     def sync(self) -> int:
         """Block until everything is on the disk; returns the offset."""
-        os.fsync(self._file.fileno())
+        with writing(self.path):
+            os.fsync(self._file.fileno())
         return self.offset
 
     def truncate(self, offset: int) -> None:
         """Forget what came after `offset`, where a line began."""
         assert offset <= self.offset, f"{self.path}: {offset} is beyond its end"
-        self._cut(offset)
+        with writing(self.path):
+            self._cut(offset)
 
     def close(self) -> None:
         self._file.close()

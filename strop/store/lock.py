@@ -11,6 +11,7 @@ from io import BufferedRandom
 from pathlib import Path
 
 from strop.errors import ConfigError
+from strop.store.durable import writing
 
 _NAME = ".lock"
 
@@ -39,7 +40,7 @@ def drop_lock(directory: Path) -> None:
 def _exclusively(directory: Path) -> Iterator[BufferedRandom]:
     # The kernel's lock is held only while the file is read and rewritten: a forked child would inherit it
     # and could keep it beyond the life of the run.
-    with (directory / _NAME).open("a+b") as file:
+    with writing(directory / _NAME), (directory / _NAME).open("a+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         yield file

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
@@ -21,7 +22,7 @@ from strop.store.checkpoints import (
     verify,
     write_checkpoint,
 )
-from strop.store.durable import flush, write_json
+from strop.store.durable import flush, write_json, writing
 from strop.store.jsonl import Log
 from strop.store.ledger import Ledger
 from strop.store.lock import drop_lock, take_lock
@@ -31,7 +32,7 @@ class RunDirectory:
     """An open run directory; this process is its only writer until `close`.
 
     Made by `create` or `resume`. `checkpoint` is what a resumed run goes on from, None for a run at its
-    beginning.
+    beginning. Whatever writes raises RunError, which names the file, when the disk refuses.
     """
 
     def __init__(self, path: Path, checkpoint: Checkpoint | None) -> None:
@@ -54,18 +55,21 @@ class RunDirectory:
         started = datetime.now().astimezone()
         path = directory or _unused(base / f"{name}-{started:%Y%m%d-%H%M%S}")
         refuse_existing(path)
+        latest = base / "latest"
+        if directory is None and latest.exists() and not latest.is_symlink():
+            raise ConfigError(f"{latest} is not a link to a run; move it away, or name a store.dir")
         aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
             _fill(aside, config, started)
             aside.rename(path)
             flush(path.parent)
-        except OSError as caught:
+        except (OSError, RunError) as caught:
             shutil.rmtree(aside, ignore_errors=True)
-            raise ConfigError(
-                f'store.dir = "{path}" cannot be made: {caught.strerror}; choose another'
-            ) from caught
+            reason = caught.strerror if isinstance(caught, OSError) else str(caught)
+            raise ConfigError(f'store.dir = "{path}" cannot be made: {reason}; choose another') from caught
         if directory is None:
-            _point(base / "latest", path.name)
+            with writing(latest):
+                _point(latest, path.name)
         return cls(path, None)
 
     @classmethod
@@ -82,7 +86,8 @@ class RunDirectory:
         try:
             found = survey(path)
             _check(found, path)
-            _rewind(path, found.newest)
+            with writing(path):
+                _rewind(path, found.newest)
             run = cls(path, found.newest)
             run._cut(found.newest)
         except BaseException:
@@ -133,8 +138,10 @@ class RunDirectory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        # What ended the run comes first: a disk that refuses then refuses once more.
+        with suppress(*([] if error is None else [RunError])):
+            self.close()
 
     def _cut(self, checkpoint: Checkpoint | None) -> None:
         for name, log in self._logs.items():
@@ -181,7 +188,8 @@ def _point(link: Path, target: str) -> None:
 
 
 def _with_parent(path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
 

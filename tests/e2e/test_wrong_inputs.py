@@ -28,6 +28,7 @@ threads = 1
 """
 DATA = '{"prompt": "ab", "label": "b"}\n{"prompt": "cd", "label": "d"}\n'
 MINE = """from itertools import count
+from pathlib import Path
 
 from strop import Sample
 
@@ -60,6 +61,12 @@ def broken_reward(sample):
 
 def length(sample):
     return sum(sample.tokens)
+
+async def move_the_run_away(sample):
+    if not Path("moved").exists():
+        Path("run").rename("moved")
+        Path("run").touch()
+    return 1.0
 
 class BrokenEnv:
     async def start(self, prompt):
@@ -226,3 +233,12 @@ def test_a_run_that_cannot_go_on_says_why_in_one_line(
     assert ended.err == f"strop: {line}\n".replace("HERE", str(here))
     assert summary(here / "run")["status"] == "failed"
     assert books(here / "run").is_balanced
+
+
+def test_a_run_that_cannot_write_says_where_and_not_what_failed_after_that(here: Path, shell: Shell) -> None:
+    flags = ["--store.dir", "run", "--reward.fn", "mine.py:move_the_run_away"]
+    ended = shell.run("train", "run.toml", *flags, cwd=here)
+    assert ended.code == 1
+    assert ended.err == (
+        "strop: run/samples/step-0/groups.parquet: cannot be written: Not a directory (run/samples/step-0)\n"
+    )

@@ -62,7 +62,9 @@ def test_a_path_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError) as error:
         RunDirectory.create(tmp_path / "file" / "a", "run", config=CONFIG)
-    assert str(error.value) == f'store.dir = "{tmp_path}/file/a" cannot be made: Not a directory; choose another'
+    assert (
+        str(error.value) == f'store.dir = "{tmp_path}/file/a" cannot be made: Not a directory; choose another'
+    )
 
 
 def test_nothing_is_left_beside_a_new_run(tmp_path):
@@ -195,3 +197,10 @@ def test_only_a_finished_run_has_finished_steps(tmp_path):
         assert finished_steps(run.path) is None
         run.write_summary({"status": "finished", "steps": 5, "rollout_tokens_per_s": float("nan")})
         assert finished_steps(run.path) == 5
+
+
+def test_a_directory_called_latest_is_not_replaced(tmp_path):
+    (tmp_path / "latest").mkdir()
+    with pytest.raises(ConfigError, match="latest is not a link to a run; move it away"):
+        RunDirectory.create(None, "run", config=CONFIG, base=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["latest"]
