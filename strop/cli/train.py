@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from strop.cli.closing import closing_lines
 from strop.config.flags import split_arguments
 from strop.config.load import Loaded, load_config
 from strop.config.show import to_json
@@ -115,9 +116,14 @@ def _train(prepared: "Prepared", directory: "RunDirectory", sink: Sink) -> int:
     status = "finished" if run.interrupted_after is None else "interrupted"
     summary = _close(run, directory, status)
     sink.end()
-    if status == "finished" and summary["eval"] and "console" in prepared.config.telemetry.sinks:
+    if (
+        status == "finished"
+        and run.completed
+        and summary["eval"]
+        and "console" in prepared.config.telemetry.sinks
+    ):
         _show_before_and_after(directory.path, next(iter(summary["eval"])))
-    sink.end(_closing_lines(directory.path, summary))
+    sink.end(closing_lines(directory.path, summary))
     return 0 if status == "finished" else 130
 
 
@@ -173,22 +179,3 @@ def _sink(section: Telemetry) -> Sink:
     from strop.telemetry.console import Console
 
     return Console()
-
-
-def _closing_lines(path: Path, summary: dict[str, Any]) -> list[str]:
-    """What came out, and what to do next."""
-    lines = []
-    for name, result in summary["eval"].items():
-        if "start" in result and "end" in result:
-            start, end = result["start"]["mean"], result["end"]["mean"]
-            lines.append(f"{name}: held-out mean {start:.3f} → {end:.3f} (n = {result['end']['n']})")
-    if summary["status"] == "interrupted":
-        return [*lines, f"interrupted after {summary['steps']} steps; go on with --store.dir {path} --resume"]
-    if summary["steps"] == 0:
-        return [*lines, f"run directory  {path}"]
-    return [
-        *lines,
-        f"run directory  {path}",
-        f"look           strop show {path} --step 0 --step last",
-        f"use the model  {path}/checkpoints/step-{summary['steps']} (a Hugging Face model directory)",
-    ]

@@ -25,8 +25,11 @@ class Sink(Protocol):
         """One of the step's samples, to be looked at."""
         ...
 
-    def evaluated(self, name: str, mean: float, n: int, when: str) -> None:
-        """A held-out data set was evaluated; `when` is `start`, `step 10` or `end`."""
+    def evaluated(self, name: str, mean: float, n: int, when: str, *, failed: int = 0) -> None:
+        """A held-out data set was evaluated; `when` is `start`, `step 10` or `end`.
+
+        `mean` is NaN when no sample could be rewarded; `failed` samples could not and are not in it.
+        """
         ...
 
     def note(self, text: str) -> None:
@@ -49,7 +52,7 @@ class Silent:
 
     def sample(self, sample: Sample) -> None: ...
 
-    def evaluated(self, name: str, mean: float, n: int, when: str) -> None: ...
+    def evaluated(self, name: str, mean: float, n: int, when: str, *, failed: int = 0) -> None: ...
 
     def note(self, text: str) -> None: ...
 

@@ -1,5 +1,6 @@
 """`Console`: the sink that a person watches. Live in a terminal, one plain line a step elsewhere."""
 
+import math
 import sys
 import time
 from collections import deque
@@ -85,14 +86,14 @@ class Console:
         self._print(Text.assemble("      │ ", (one_line(_question(sample), 90), "dim")))
         self._print(Text.assemble("      └ ", one_line(sample.response, 90) or "(empty)"))
 
-    def evaluated(self, name: str, mean: float, n: int, when: str) -> None:
+    def evaluated(self, name: str, mean: float, n: int, when: str, *, failed: int = 0) -> None:
         if not self._durations:  # the evaluation at the start is no part of the first step
             self._last_step_at = self._clock()
-        self._print(
-            Text.assemble(
-                "  eval  ", (name, "bold"), f"  {when}  mean ", (f"{mean:.3f}", "bold cyan"), f"  n {n}"
-            )
-        )
+        shown = f"{mean:.3f}" if math.isfinite(mean) else "–"
+        line = Text.assemble("  eval  ", (name, "bold"), f"  {when}  mean ", (shown, "bold cyan"), f"  n {n}")
+        if failed:
+            line.append(f"  {failed} failed", "yellow")
+        self._print(line)
 
     def note(self, text: str) -> None:
         self._print(Text(f"  · {one_line(text, 400)}", "yellow"))

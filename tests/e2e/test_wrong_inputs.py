@@ -242,3 +242,13 @@ def test_a_run_that_cannot_write_says_where_and_not_what_failed_after_that(here:
     assert ended.err == (
         "strop: run/samples/step-0/groups.parquet: cannot be written: Not a directory (run/samples/step-0)\n"
     )
+
+
+def test_an_evaluation_in_which_every_sample_failed_has_no_mean_and_ends_in_words(
+    here: Path, shell: Shell
+) -> None:
+    broken = "--reward.fn mine.py:broken_reward --reward.retries 0"
+    flags = f"--loop.steps 0 {broken} --eval-prompt-data dev data.jsonl"
+    ended = shell.run("train", "run.toml", "--store.dir", "run", *flags.split(), cwd=here)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.endswith("dev: held-out mean – (n = 0; 2 samples failed)\nrun directory  run\n")

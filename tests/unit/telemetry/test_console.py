@@ -1,5 +1,6 @@
 import io
 import json
+import math
 import subprocess
 import sys
 
@@ -107,10 +108,12 @@ def test_a_sample_is_shown_with_its_question_and_reward():
 def test_evaluations_notes_and_the_end_are_lines():
     console, file, _ = plain()
     console.evaluated("numbers", 0.08203, 256, "start")
+    console.evaluated("sums", math.nan, 0, "end", failed=7)
     console.note("2 groups replaced")
     console.end(["finished in 3:20", "strop show runs/x"])
     assert file.getvalue().splitlines() == [
         "  eval  numbers  start  mean 0.082  n 256",
+        "  eval  sums  end  mean –  n 0  7 failed",
         "  · 2 groups replaced",
         "finished in 3:20",
         "strop show runs/x",
