@@ -234,8 +234,8 @@ class Sample:
             self.status = _STATUS_OF_FINISH.get(finish["type"], self.status)
 
     def fail(self, error: Exception) -> None:
-        """Record what a boundary caught."""
-        self.status, self.error = Status.FAILED, str(error)
+        """Record what a boundary caught. A reward given before it counts no more."""
+        self.status, self.error, self.reward, self.scores = Status.FAILED, str(error), None, {}
 
 
 @dataclass(slots=True)

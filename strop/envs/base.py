@@ -21,6 +21,11 @@ class Observation:
 
     messages: tuple[Message, ...] = ()
 
+    def __post_init__(self) -> None:
+        given: object = self.messages
+        if not (isinstance(given, tuple | list) and all(_is_message(message) for message in given)):
+            raise TypeError(f"expected messages ({{'role': …, 'content': text}}, …), got {given!r}")
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -29,6 +34,19 @@ class Step:
     observation: Observation
     done: bool
     reward: float | None = None
+
+    def __post_init__(self) -> None:
+        given: object = self.observation
+        if not isinstance(given, Observation):
+            raise TypeError(f"expected an Observation for the model, got {given!r}")
+
+
+def _is_message(given: object) -> bool:
+    if not (isinstance(given, dict) and isinstance(given.get("role"), str)):
+        return False
+    content = given.get("content")
+    parts = content if isinstance(content, list) else [{"text": content}]
+    return all(isinstance(part, dict) and isinstance(part.get("text"), str) for part in parts)
 
 
 class Environment(Protocol):

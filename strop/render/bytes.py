@@ -62,7 +62,7 @@ def _turns(messages: Sequence[Message], where: str) -> list[int]:
                 f"{where}: the byte-level renderer knows the roles {', '.join(ROLES)}; "
                 f"got {message['role']!r}"
             )
-        if not isinstance(message["content"], str):
+        if not isinstance(message.get("content"), str):
             raise DataError(
                 f"{where}: the byte-level renderer shows text; a message of {message['role']!r} has none"
             )

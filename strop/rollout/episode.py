@@ -3,7 +3,9 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -45,10 +47,16 @@ async def play(sample: Sample, prompt: Prompt, ids: list[int], *, parts: Parts, 
     assert sample.sampling is not None
     episode = _Episode(sample, parts, seed)
     try:
-        return await episode.run(prompt, ids, sample.sampling)
+        given = await episode.run(prompt, ids, sample.sampling)
+    except BaseException:
+        with suppress(EnvironmentFailed):  # what went wrong first is what to tell
+            await episode.close()
+        raise
+    else:
+        await episode.close()
+        return given
     finally:
         sample.response = parts.renderer.decode(sample.response_tokens.ids.tolist())
-        await episode.close()
 
 
 class _Episode:
@@ -59,8 +67,8 @@ class _Episode:
 
     async def run(self, prompt: Prompt, ids: list[int], sampling: Sampling) -> float | None:
         with boundary(EnvironmentFailed, self._what):
-            self._env = self._parts.make_env()
-        opening = await self._ask(self._env.start(prompt), Observation)
+            self._env = env = self._parts.make_env()
+        opening = await self._ask(partial(env.start, prompt), Observation)
         history = [*_messages(prompt), *opening.messages]
         self._open(prompt, ids, history if opening.messages else None)
         for turn in range(self._parts.env.max_turns):
@@ -70,9 +78,9 @@ class _Episode:
             if completion.finish == "abort":
                 return None
             text = self._parts.renderer.decode(completion.ids.tolist())
-            is_truncated = completion.finish == "length"
-            step = await self._ask(self._env.step(Reply(text, is_truncated)), Step)
-            if step.done or is_truncated:
+            reply = Reply(text, is_truncated=completion.finish == "length")
+            step = await self._ask(partial(env.step, reply), Step)
+            if step.done or reply.is_truncated:
                 return step.reward
             if step.reward is not None:
                 raise EnvironmentFailed(f"{self._what}: gave a reward of {step.reward} before it was done")
@@ -119,11 +127,11 @@ class _Episode:
         except DataError as error:
             raise EnvironmentFailed(f"{self._what}: {error}") from error
 
-    async def _ask(self, call: Awaitable[T], kind: type[T]) -> T:
+    async def _ask(self, call: Callable[[], Awaitable[T]], kind: type[T]) -> T:
         began = time.perf_counter()
         with boundary(EnvironmentFailed, self._what):
             async with asyncio.timeout(self._parts.env.timeout_s):
-                answer = await call
+                answer = await call()
             if not isinstance(answer, kind):
                 raise TypeError(f"expected {kind.__name__}, got {answer!r}")
         _count(self._sample, "environment_s", began)

@@ -64,6 +64,12 @@ class Player:
                 sample.sampling = sampling
                 seed = derive(self.seed, purpose, step, group.id, member)
                 tasks.create_task(self._finish_one(sample, group.prompt, ids, seed=seed))
+        for sample in group.samples:
+            # Its task was cancelled, yet not this one: by the user's own code, and without a word.
+            if sample.reward is None and sample.status is not Status.FAILED:
+                sample.fail(
+                    Recorded("the environment, the reward or rollout.generate cancelled its own task")
+                )
 
     async def _finish_one(self, sample: Sample, prompt: Prompt, ids: list[int], *, seed: int) -> None:
         try:
@@ -71,7 +77,7 @@ class Player:
             began = time.perf_counter()
             scores = await self.scorer.score(sample) if given is None else checked(given, "the reward given")
             sample.timing["reward_s"] = time.perf_counter() - began
-            sample.reward, sample.scores = scores.value, dict(scores.named)
+            sample.reward, sample.scores = scores.value, {**sample.scores, **scores.named}
         except Recorded as error:
             sample.fail(error)
 
@@ -92,6 +98,8 @@ def _check_made(made: list[Sample], sample: Sample, sampling: Sampling) -> None:
     """ValueError unless a custom generate function left a sample that can be trained."""
     if not isinstance(made, list) or len(made) != 1 or made[0] is not sample:
         raise ValueError("expected [ctx.sample]; one sample a call is supported so far")
+    if sample.status is Status.FAILED:
+        raise GenerateFailed(f"rollout.generate: {sample.error or 'set ctx.sample.status to failed'}")
     if sample.status is Status.PENDING:
         raise ValueError("ctx.sample.status is still pending; set it to completed or truncated")
     if not 1 <= sample.prompt_length <= len(sample.sequence):
