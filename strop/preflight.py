@@ -19,7 +19,8 @@ from strop.rewards.call import Scorer
 from strop.rewards.open import open_reward
 from strop.rollout.group import Generate
 from strop.rollout.keep import Keep, open_keep
-from strop.runtime.plan import Machine, Plan, make_plan
+from strop.runtime.machine import Machine
+from strop.runtime.plan import Plan, make_plan
 from strop.sample import Prompt, Sampling
 
 

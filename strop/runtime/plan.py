@@ -1,29 +1,10 @@
 """What follows from a configuration and a machine: computed once, by a pure function, and frozen."""
 
-import os
-import platform
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from strop.config.tree import Config
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """What the run found itself on; part of `config.json`: results are equal bit for bit only on one."""
-
-    cores: int
-    """That this process may use."""
-    processor: str
-
-    @classmethod
-    def here(cls) -> "Machine":
-        """This machine."""
-        return cls(cores=len(os.sched_getaffinity(0)), processor=platform.processor() or platform.machine())
-
-    def as_json(self) -> dict[str, Any]:
-        """For `config.json`."""
-        return asdict(self)
+from strop.runtime.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)
