@@ -73,7 +73,7 @@ def _goes_on(directory: Path | None, loaded: Loaded) -> bool:
 
 def _prepare(config: Config, record: dict[str, Any]) -> "tuple[Prepared, dict[str, Any]]":
     from strop.preflight import prepare
-    from strop.runtime.plan import Machine
+    from strop.runtime.machine import Machine
 
     prepared = prepare(config)
     machine = Machine.here()
@@ -81,17 +81,24 @@ def _prepare(config: Config, record: dict[str, Any]) -> "tuple[Prepared, dict[st
 
 
 def _run(prepared: "Prepared", record: dict[str, Any], directory: Path | None, *, resumes: bool) -> int:
+    from strop.cli.resumed import machine_changes, machine_note
+    from strop.store.json_text import read_json
+    from strop.store.layout import CONFIG
     from strop.store.run_dir import RunDirectory
 
-    name = prepared.config.name
+    changes: dict[str, list[Any]] = {}
     if resumes:
         assert directory is not None
+        changes = machine_changes(read_json(directory / CONFIG), record)
         opened = RunDirectory.resume(directory, config=record)
     else:
-        opened = RunDirectory.create(directory, name, config=record)
+        opened = RunDirectory.create(directory, prepared.config.name, config=record)
     with opened as run_directory:
         sink = _sink(prepared.config.telemetry)
         try:
+            if changes:
+                run_directory.event("machine_changed", changes=changes)
+                sink.note(machine_note(changes))
             return _train(prepared, run_directory, sink)
         finally:
             sink.end()

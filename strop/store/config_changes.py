@@ -1,16 +1,27 @@
-"""Which keys differ between two stored configurations."""
+"""What differs between two stored configurations, and what of it a resumed run may change."""
 
 from typing import Any
 
-FREE_TO_CHANGE = ("loop.steps", "store", "telemetry", "runtime.threads")
-"""Keys and sections that a resumed run may set anew: they do not change what a step computes."""
+FREE_TO_CHANGE = ("store", "telemetry", "runtime.threads")
+"""Keys and sections that do not change what a step computes, up to the last bits of its numbers."""
+STEPS = "loop.steps"
+SCHEDULE = "train.optim.schedule"
 
 _ABSENT = object()
 
 
 def changed_keys(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """Dotted keys in which a resumed run would differ from the one it continues; nested tables of values."""
-    return [key for key in differing_keys(old, new) if not _is_free(key)]
+    free = free_to_change(old)
+    return [key for key in differing_keys(old, new) if not _is_in(key, free)]
+
+
+def free_to_change(values: dict[str, Any]) -> tuple[str, ...]:
+    """Keys and sections that a run with these values may set anew when it is resumed.
+
+    The number of steps is one where the learning rate does not depend on it.
+    """
+    return (STEPS, *FREE_TO_CHANGE) if flat(values)[SCHEDULE] == "constant" else FREE_TO_CHANGE
 
 
 def differing_keys(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
@@ -32,5 +43,5 @@ def flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return leaves
 
 
-def _is_free(key: str) -> bool:
-    return any(key == free or key.startswith(free + ".") for free in FREE_TO_CHANGE)
+def _is_in(key: str, sections: tuple[str, ...]) -> bool:
+    return any(key == section or key.startswith(section + ".") for section in sections)

@@ -226,8 +226,9 @@ def test_resume_of_a_finished_run_changes_nothing(shell: Shell, whole: Path) -> 
 
 
 def test_a_finished_run_can_be_made_longer(shell: Shell, path: Path) -> None:
-    shell.run("train", RUN, "--store.dir", path, "--loop.steps", "1", "--train.optim.warmup", "0")
-    resumed(shell, path, "--loop.steps", "2", "--train.optim.warmup", "0")
+    flags = ["--train.optim.warmup", "0", "--train.optim.schedule", "constant", "--loop.steps"]
+    shell.run("train", RUN, "--store.dir", path, *flags, "1")
+    resumed(shell, path, *flags, "2")
     assert summary(path)["steps"] == 2
     assert steps_recorded(path) == [0, 1]
     assert books(path).is_balanced

@@ -173,17 +173,31 @@ def test_a_resumed_run_refuses_other_settings(
     before = content(whole)
     assert refused(argv, here, shell, capsys) == (
         "--lr: train.optim.lr = 0.5, but the run was begun with 0.001; set it back or begin a new run; "
-        "a resumed one may change loop.steps, store, telemetry, runtime.threads only"
+        "a resumed one may change store, telemetry, runtime.threads only"
     )
     assert content(whole) == before
+
+
+def test_a_resumed_run_refuses_other_steps_where_the_learning_rate_ends_with_them(
+    whole: Path, here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["train", str(SMALL), "--store.dir", str(whole), "--resume", "--loop.steps", "8"]
+    assert refused(argv, here, shell, capsys) == (
+        "--loop.steps: loop.steps = 8, but the run was begun with 5, where train.optim.schedule = "
+        '"cosine" ends; set it back or begin a new run; a resumed one may change store, telemetry, '
+        "runtime.threads only"
+    )
 
 
 def test_a_resumed_run_refuses_to_end_in_the_past(
     whole: Path, here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(whole, here / "run")
-    (here / "run/summary.json").unlink()
-    argv = ["train", str(SMALL), "--store.dir", "run", "--resume", "--loop.steps", "3"]
+    config = json.loads((here / "run/config.json").read_text())
+    config["values"]["train"]["optim"]["schedule"] = "constant"
+    (here / "run/config.json").write_text(json.dumps(config))
+    flags = ["--train.optim.schedule", "constant", "--loop.steps", "3"]
+    argv = ["train", str(SMALL), "--store.dir", "run", "--resume", *flags]
     assert refused(argv, here, shell, capsys) == (
         "--loop.steps: loop.steps = 3, but the run is 5 steps along; give at least 5"
     )
