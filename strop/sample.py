@@ -26,6 +26,7 @@ __all__ = [
     "SpecInfo",
     "Status",
     "Tokens",
+    "all_equal",
 ]
 
 FORMAT = 1
@@ -253,3 +254,19 @@ class Group:
     def rewards(self) -> list[float]:
         """One per sample; only for groups in which every sample was rewarded."""
         return [s.reward for s in self.samples if s.reward is not None]
+
+    @property
+    def has_equal_rewards(self) -> bool:
+        """Whether there is nothing to learn from it."""
+        return all_equal(np.array(self.rewards))
+
+
+def all_equal(rewards: NDArray[np.float64]) -> bool:
+    """Whether rewards agree to float32's precision.
+
+    Exact equality would be too strict: the mean of eight rewards of 0.1 is not 0.1, and the remainder, once
+    divided by an equally small deviation, is an advantage of ordinary size (slime#1674).
+    """
+    if len(rewards) < 2:
+        return True
+    return float(np.ptp(rewards)) <= float(np.finfo(np.float32).eps) * float(np.abs(rewards).max())

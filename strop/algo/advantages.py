@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strop.errors import InputError
+from strop.sample import all_equal
 
 _EPSILON = 1e-6
 """Added to the standard deviation, as in slime and verl (TRL adds 1e-4, OpenRLHF 1e-9)."""
@@ -35,16 +36,6 @@ def group_advantages(
             )
         advantages[rows] = _relative(by_trajectory, normalize_std=normalize_std)[trajectory_of_row]
     return advantages
-
-
-def all_equal(rewards: NDArray[np.float64]) -> bool:
-    """Whether rewards agree to float32's precision: what a group has nothing to learn from.
-
-    Exact equality would be too strict: the mean of eight rewards of 0.1 is not 0.1, and the remainder, once
-    divided by an equally small deviation, is an advantage of ordinary size (slime#1674).
-    """
-    spread = float(np.ptp(rewards))
-    return spread <= float(np.finfo(np.float32).eps) * float(np.abs(rewards).max())
 
 
 def _relative(rewards: NDArray[np.float64], *, normalize_std: bool) -> NDArray[np.float64]:

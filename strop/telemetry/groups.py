@@ -66,7 +66,7 @@ def _lengths(samples: list[Sample]) -> dict[str, float]:
 
 def _ends(groups: list[Group], samples: list[Sample]) -> dict[str, float]:
     statuses = [sample.status for sample in samples]
-    equal = [len(set(group.rewards)) <= 1 for group in groups]
+    equal = [group.has_equal_rewards for group in groups]
     return {
         "rollout/groups": float(len(groups)),
         "rollout/samples": float(len(samples)),

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strop.algo.advantages import all_equal, group_advantages
+from strop.algo.advantages import group_advantages
 from strop.errors import InputError
+from strop.sample import all_equal
 
 
 def credit(rewards, groups, trajectories=None, normalize_std=True):

@@ -79,3 +79,8 @@ def test_named_scores_have_their_own_mean():
 
 def test_every_metric_has_a_meaning():
     assert set(group_metrics(MIXED, step=1)) == set(MEANINGS)
+
+
+def test_rewards_that_differ_by_rounding_are_equal_as_they_are_for_the_advantages():
+    rounded = [group(sample(0, 0.1 + 0.2, 1), sample(1, 0.3, 1)), group(sample(2, 0.0, 1), sample(3, 1.0, 1))]
+    assert group_metrics(rounded, step=0)["rollout/equal_groups_share"] == 0.5
