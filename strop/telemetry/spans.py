@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from strop.store.durable import write_json
+from strop.store.json_text import read_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +48,29 @@ class Spans:
         return dict(seconds)
 
     def write(self, path: Path) -> None:
-        """Put all spans at `path` as a Chrome trace, for chrome://tracing or ui.perfetto.dev."""
+        """Put all spans at `path` as a Chrome trace, for chrome://tracing or ui.perfetto.dev.
+
+        What an earlier process of a resumed run put there stays: each is a process of the trace. Raises
+        RunError when the disk refuses.
+        """
+        earlier = read_json(path)["traceEvents"] if path.exists() else []
+        part = max((event["pid"] for event in earlier), default=-1) + 1
         tracks = {name: number for number, name in enumerate(dict.fromkeys(s.track for s in self._spans))}
-        names = [
-            {"ph": "M", "name": "thread_name", "pid": 0, "tid": number, "args": {"name": name}}
-            for name, number in tracks.items()
-        ]
+        names = [_name("process_name", f"part {part + 1}", part, 0)]
+        names += [_name("thread_name", name, part, number) for name, number in tracks.items()]
         events = [
             {
                 "ph": "X",
                 "name": span.name,
-                "pid": 0,
+                "pid": part,
                 "tid": tracks[span.track],
                 "ts": span.begin * 1e6,
                 "dur": (span.end - span.begin) * 1e6,
             }
             for span in self._spans
         ]
-        write_json(path, {"traceEvents": names + events, "displayTimeUnit": "ms"})
+        write_json(path, {"traceEvents": earlier + names + events, "displayTimeUnit": "ms"})
+
+
+def _name(what: str, name: str, part: int, track: int) -> dict[str, Any]:
+    return {"ph": "M", "name": what, "pid": part, "tid": track, "args": {"name": name}}

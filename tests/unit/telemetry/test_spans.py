@@ -32,8 +32,21 @@ def test_the_trace_is_for_chrome(tmp_path):
         pass
     spans.write(tmp_path / "trace.json")
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    assert [event["args"]["name"] for event in events if event["ph"] == "M"] == ["trainer", "loop"]
+    assert [event["args"]["name"] for event in events if event["ph"] == "M"] == ["part 1", "trainer", "loop"]
     inner, outer = (event for event in events if event["ph"] == "X")
     assert (inner["name"], inner["ts"], inner["dur"]) == ("train", 1e6, 1e6)
     assert (outer["name"], outer["ts"], outer["dur"]) == ("step", 0.0, 3e6)
     assert inner["tid"] != outer["tid"]
+
+
+def test_a_resumed_run_keeps_the_trace_of_the_part_before(tmp_path):
+    for name in ("before", "after"):
+        spans = Spans(ticking())
+        with spans.span(name):
+            pass
+        spans.write(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert [(event["name"], event["pid"]) for event in events if event["ph"] == "X"] == [
+        ("before", 0),
+        ("after", 1),
+    ]
