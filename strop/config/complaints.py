@@ -69,7 +69,7 @@ def _rule(detail: ErrorDetails, leaf: Leaf) -> str:
         case "string_too_short":
             return f"{elements}text that is not empty"
         case "string_pattern_mismatch":
-            return "letters, digits, '.', '_' and '-' only"
+            return "letters, digits, '.', '_' and '-' only, the first a letter or digit"
     return words(leaf.type)
 
 

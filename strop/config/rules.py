@@ -123,13 +123,16 @@ def _files_or_source(view: _View, where: str, section: Prompts | EvalSet) -> Ite
 
 
 def _eval_names(view: _View) -> Iterator[str]:
+    """Each names a directory, beside the log of results; some file systems do not tell case apart."""
     seen: dict[str, str] = {}
     for number, dataset in enumerate(view.config.eval.datasets):
-        key = f"eval.datasets.{number}.name"
-        if dataset.name in seen:
-            first = view.said(seen[dataset.name])
+        key, name = f"eval.datasets.{number}.name", dataset.name.lower()
+        if name in seen:
+            first = view.said(seen[name])
             yield f"{view.at(key)}: {key} = {shown(dataset.name)} is taken: {first}; names must differ"
-        seen.setdefault(dataset.name, key)
+        if name == "results.jsonl":
+            yield f"{view.at(key)}: {key} = {shown(dataset.name)} is the log of all results; choose another"
+        seen.setdefault(name, key)
 
 
 def _eval_needs_datasets(view: _View) -> Iterator[str]:

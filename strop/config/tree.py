@@ -13,7 +13,7 @@ from strop.config.keys import Section, key
 Dtype = Literal["float32", "bfloat16"]
 Options = dict[str, Any]
 Text = Annotated[str, Field(min_length=1)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Beta = Annotated[float, Field(ge=0, lt=1)]
 
 

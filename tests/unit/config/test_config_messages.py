@@ -67,7 +67,20 @@ FILES = {
     "[eval]\ndatasets = [3]": "run.toml:7: eval.datasets.0 = 3 must be a table with a name",
     "[eval]\ndatasets = 3": "run.toml:7: eval.datasets = 3 must be a list of tables; the default is []",
     "[[eval.datasets]]\nname = 'a/b'\nfiles = ['x']": (
-        "run.toml:7: eval.datasets.0.name = \"a/b\" must be letters, digits, '.', '_' and '-' only"
+        "run.toml:7: eval.datasets.0.name = \"a/b\" must be letters, digits, '.', '_' and '-' only, the first a letter or digit"
+    ),
+    "[[eval.datasets]]\nname = '..'\nfiles = ['x']": (
+        "run.toml:7: eval.datasets.0.name = \"..\" must be letters, digits, '.', '_' and '-' only, the first a letter or digit"
+    ),
+    "[[eval.datasets]]\nname = '--help'\nfiles = ['x']": (
+        "run.toml:7: eval.datasets.0.name = \"--help\" must be letters, digits, '.', '_' and '-' only, the first a letter or digit"
+    ),
+    "[[eval.datasets]]\nname = 'results.jsonl'\nfiles = ['x']": (
+        'run.toml:7: eval.datasets.0.name = "results.jsonl" is the log of all results; choose another'
+    ),
+    "[eval]\ndatasets = [{name = 'dev', files = ['a']}, {name = 'Dev', files = ['b']}]": (
+        'run.toml:7: eval.datasets.1.name = "Dev" is taken: eval.datasets.0.name = "dev" (run.toml:7); '
+        "names must differ"
     ),
     "[rollout]\nbatch_size = 3\nbatch_size = 4": (
         "run.toml:8: not valid TOML: Cannot overwrite a value (the text ends here)"
