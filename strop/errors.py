@@ -13,7 +13,8 @@ StropError
     └── Recorded          caught at a boundary and recorded on the sample; never ends a run by itself
         ├── RewardFailed
         ├── EnvironmentFailed
-        └── GenerateFailed
+        ├── GenerateFailed
+        └── TooLong           a sequence that the engine can never hold
 """
 
 from collections.abc import Iterator

@@ -11,6 +11,8 @@ from strop.tokens import Tokens
 
 Extras = dict[str, NDArray[Any]]
 
+_SPECULATION = ("spec_accept_token_num", "spec_draft_token_num", "spec_verify_ct", "completion_tokens")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
@@ -24,13 +26,33 @@ class Growth:
 
 def grow(sequence: Tokens, prompt_length: int, extras: Extras, added: Growth) -> tuple[Tokens, Extras]:
     """The sequence and extras with `added` at the end; ValueError when it does not fit."""
-    version = int(added.meta_info.get("weight_version", 0))
+    _check_reply(added.meta_info)
+    version = _version(added.meta_info.get("weight_version", 0))
     longer = sequence + _tokens(added.tokens, added.log_probs, trainable=added.trainable, version=version)
     return longer, {
         **extras,
         **_kept_sets(extras, added, len(sequence) - prompt_length),
         **_routed_experts(extras, added, len(longer)),
     }
+
+
+def _check_reply(meta_info: dict[str, Any]) -> None:
+    """The parts of an engine's reply that are read when the tokens are already in place."""
+    finish = meta_info.get("finish_reason")
+    if finish is not None and not (isinstance(finish, dict) and "type" in finish):
+        raise ValueError(f"append_response_tokens: finish_reason must be {{'type': …}}, got {finish!r}")
+    missing = [name for name in _SPECULATION if name not in meta_info]
+    if "spec_verify_ct" in meta_info and missing:
+        raise ValueError(f"append_response_tokens: spec_verify_ct needs {missing[0]} beside it")
+
+
+def _version(given: str | int) -> int:
+    try:
+        return int(given)
+    except ValueError as caught:
+        raise ValueError(
+            f"append_response_tokens: weight_version must be a whole number, got {given!r}"
+        ) from caught
 
 
 def _tokens(
