@@ -28,6 +28,11 @@ def batch_size(config: Config) -> int:
     return config.train.batch_size or samples // config.train.updates_per_step
 
 
+def idle_keys(config: Config) -> dict[str, str]:
+    """Keys that do nothing in this configuration → the key that makes them so."""
+    return {key: idle.cause for idle in _IDLE if idle.holds(config) for key in idle.keys}
+
+
 def with_batch_size(config: Config) -> Config:
     """The same config with `train.batch_size` filled in."""
     train = config.train.model_copy(update={"batch_size": batch_size(config)})
@@ -168,6 +173,52 @@ def _whole_episode_is_one(view: _View) -> Iterator[str]:
         )
 
 
+@dataclass(frozen=True)
+class _Idle:
+    """Keys that do nothing in some configurations."""
+
+    keys: tuple[str, ...]
+    cause: str
+    """The key that makes them so."""
+    holds: Callable[[Config], bool]
+
+
+_FIELDS = ("prompts.input_key", "prompts.label_key", "prompts.metadata_key", "prompts.tool_key")
+_IDLE = (
+    _Idle(("prompts.shuffle",), "prompts.source", lambda c: c.prompts.source is not None),
+    # Held-out files are read by the field names of the run's own prompts.
+    _Idle(
+        _FIELDS,
+        "prompts.source",
+        lambda c: c.prompts.source is not None and not any(dataset.files for dataset in c.eval.datasets),
+    ),
+    _Idle(
+        ("env.options", "env.max_turns", "env.timeout_s"),
+        "rollout.generate",
+        lambda c: c.rollout.generate is not None,
+    ),
+    _Idle(("telemetry.show_sample_every",), "telemetry.sinks", lambda c: "console" not in c.telemetry.sinks),
+)
+
+
+def _given_keys_have_an_effect(view: _View) -> Iterator[str]:
+    for key, cause in idle_keys(view.config).items():
+        if view.origin(key) != "default":
+            yield f"{view.at(key)}: {view.said(key)} has no effect with {view.said(cause)}; remove one"
+
+
+def _samples_of_a_prompt_differ(view: _View) -> Iterator[str]:
+    for number, dataset in enumerate(view.config.eval.datasets):
+        key, temperature = (
+            f"eval.datasets.{number}.{name}" for name in ("samples_per_prompt", "temperature")
+        )
+        if dataset.samples_per_prompt > 1 and dataset.temperature == 0:
+            yield (
+                f"{view.at(key)}: {view.said(key)} would all be the same with {view.said(temperature)}; "
+                f"raise the temperature, or remove {key}"
+            )
+
+
 RULES: tuple[Callable[[_View], Iterator[str]], ...] = (
     _one_source_of_prompts,
     _groups_of_one,
@@ -178,4 +229,6 @@ RULES: tuple[Callable[[_View], Iterator[str]], ...] = (
     _cache_holds_a_response,
     _warmup_ends,
     _whole_episode_is_one,
+    _given_keys_have_an_effect,
+    _samples_of_a_prompt_differ,
 )

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from strop.config.keys import Section
 from strop.config.load import Loaded
+from strop.config.rules import idle_keys
 from strop.config.schema import KeyPath, Leaf, children, leaves, slime_flags, words
 from strop.config.slime import EARLY, LATE
 from strop.config.slime_flags import CAUTIONS
@@ -22,8 +23,12 @@ WIDEST = 44
 
 
 def to_toml(loaded: Loaded) -> str:
-    """Every key with its value, the origin as a comment; loading the text gives an equal config."""
-    lines = list(_section(loaded.config, (), loaded.origins))
+    """Every key with its value, the origin as a comment; loading the text gives an equal config.
+
+    Keys that have no effect beside others are comments: given, they would be refused.
+    """
+    causes = {key: f"no effect with {cause}" for key, cause in idle_keys(loaded.config).items()}
+    lines = list(_section(loaded.config, (), loaded.origins, idle=causes))
     width = max(len(line.setting) for line in lines if len(line.setting) <= WIDEST)
     return "\n".join(line.text(width) for line in lines).strip() + "\n"
 
@@ -71,7 +76,9 @@ class _Line:
         return f"{self.setting:<{width}}  # {self.origin}" if self.origin else self.setting
 
 
-def _section(section: Section, path: KeyPath, origins: dict[str, str]) -> Iterator[_Line]:
+def _section(
+    section: Section, path: KeyPath, origins: dict[str, str], *, idle: dict[str, str]
+) -> Iterator[_Line]:
     """The keys of a section, then the sections in it: TOML allows no other order."""
     later: list[tuple[KeyPath, Section]] = []
     for name, child in children(type(section)).items():
@@ -81,13 +88,15 @@ def _section(section: Section, path: KeyPath, origins: dict[str, str]) -> Iterat
             later.append((here, value))
         elif child.rows and value:
             later += [((*here, number), row) for number, row in enumerate(value)]
+        elif dotted(here) in idle:
+            yield _Line(f"# {write_key(name)} = {write_value(value)}", idle[dotted(here)])
         else:
             yield _setting(name, value, _origin(here, origins))
     for here, inner in later:
         names = dotted([part for part in here if isinstance(part, str)])
         yield _Line("")
         yield _Line(f"[[{names}]]" if isinstance(here[-1], int) else f"[{names}]")
-        yield from _section(inner, here, origins)
+        yield from _section(inner, here, origins, idle=idle)
 
 
 def _setting(name: str, value: Any, origin: str) -> _Line:

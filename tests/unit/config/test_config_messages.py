@@ -134,13 +134,39 @@ FILES = {
         "run.toml:7: train.optim.warmup = 6 (run.toml:7) is longer than the run: loop.steps = 5 (run.toml:3) × "
         "train.updates_per_step = 1 (default) = 5 updates; lower train.optim.warmup"
     ),
+    "[rollout]\ngenerate = 'm:f'\n[env]\noptions = {role = 'user'}": (
+        'run.toml:9: env.options = {role = "user"} (run.toml:9) has no effect with '
+        'rollout.generate = "m:f" (run.toml:7); remove one'
+    ),
+    "[rollout]\ngenerate = 'm:f'\n[env]\nmax_turns = 3": (
+        'run.toml:9: env.max_turns = 3 (run.toml:9) has no effect with rollout.generate = "m:f" (run.toml:7); '
+        "remove one"
+    ),
+    "[telemetry]\nsinks = []\nshow_sample_every = 5": (
+        "run.toml:8: telemetry.show_sample_every = 5 (run.toml:8) has no effect with telemetry.sinks = [] "
+        "(run.toml:7); remove one"
+    ),
+    "[[eval.datasets]]\nname = 'dev'\nfiles = ['a']\nsamples_per_prompt = 4": (
+        "run.toml:9: eval.datasets.0.samples_per_prompt = 4 (run.toml:9) would all be the same with "
+        "eval.datasets.0.temperature = 0.0 (default); raise the temperature, or remove "
+        "eval.datasets.0.samples_per_prompt"
+    ),
     "[rollout]\ngenerate = 'm:f'\n[env]\ntype = 'calculator'": (
         'run.toml:7: rollout.generate = "m:f" (run.toml:7) replaces the whole episode, so '
         'env.type = "calculator" (run.toml:9) would never be asked; remove one'
     ),
 }
 
+SOURCE = "--prompts.files [] --prompts.source m:f"
 FLAGS = {
+    f"{SOURCE} --rollout-shuffle": (
+        '--rollout-shuffle: prompts.shuffle = true (--rollout-shuffle) has no effect with prompts.source = "m:f" '
+        "(--prompts.source); remove one"
+    ),
+    f"{SOURCE} --label-key answer": (
+        '--label-key: prompts.label_key = "answer" (--label-key) has no effect with prompts.source = "m:f" '
+        "(--prompts.source); remove one"
+    ),
     "--loop.steps -3": "--loop.steps: loop.steps = -3 must be at least 0",
     "--loop.steps abc": '--loop.steps: loop.steps = "abc" must be a whole number',
     "--train.optim.lr nan": (
@@ -276,3 +302,9 @@ def test_the_first_problem_in_the_order_of_files_is_named() -> None:
     assert message(["run.toml"], "--lr x") == (
         "run.toml:7: algo.clip_low = 2 must be less than 1; the default is 0.2 (and 2 more)"
     )
+
+
+def test_field_names_have_an_effect_where_held_out_files_are_read_by_them() -> None:
+    Path("run.toml").write_text(BASE)
+    flags = f"{SOURCE} --label-key answer --eval-prompt-data dev dev.jsonl"
+    assert load_config([Path("run.toml")], flags.split()).config.prompts.label_key == "answer"

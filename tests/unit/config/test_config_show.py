@@ -60,6 +60,11 @@ def test_the_printed_config_says_where_values_come_from() -> None:
     assert origins["options = {a = {b = 1}}"] == "run.toml:16"
 
 
+def test_keys_without_effect_are_printed_as_comments() -> None:
+    assert "# shuffle = true" in to_toml(load())
+    assert "# no effect with prompts.source" in to_toml(load())
+
+
 def test_the_recorded_config_is_read_back() -> None:
     loaded = load()
     assert from_json(json.loads(json.dumps(to_json(loaded)))) == loaded
