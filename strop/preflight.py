@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strop.config.tree import Config
-from strop.engines.local.capacity import longest_sequence
+from strop.engines.local.capacity import ROUNDING, longest_sequence
 from strop.envs.base import Environment
 from strop.envs.open import open_env
 from strop.errors import DataError
@@ -103,22 +103,24 @@ class _Room:
     max_positions: int
 
     def check(self, prompts: list[Prompt], renderer: Renderer, *, where: str) -> None:
-        """Raises DataError for the first that cannot be rendered or leaves no room for the response."""
+        """Raises DataError for one that cannot be rendered, or for the longest if it leaves no room for the
+        response."""
         cache, response = self.config.engine.max_tokens, self.config.rollout.max_response_tokens
-        held = longest_sequence(cache, self.max_positions)
-        for prompt in prompts:
-            length = len(renderer.prompt(prompt))
-            if length + response > held:
-                raise DataError(
-                    f"{where}: {prompt.id} has {length} tokens, and with rollout.max_response_tokens = "
-                    f"{response} more than the {held} that fit (engine.max_tokens = {cache}, the model takes "
-                    f"{self.max_positions}); {self._way_out(held - response, where)}"
-                )
+        lengths = [len(renderer.prompt(prompt)) for prompt in prompts]
+        longest, held = max(lengths), longest_sequence(cache, self.max_positions)
+        if longest + response > held:
+            raise DataError(
+                f"{where}: {prompts[lengths.index(longest)].id} has {longest} tokens, and with "
+                f"rollout.max_response_tokens = {response} more than the {held} that fit (engine.max_tokens "
+                f"= {cache}, the model takes {self.max_positions}); {self._way_out(lengths, held, where)}"
+            )
 
-    def _way_out(self, most: int, where: str) -> str:
+    def _way_out(self, lengths: list[int], held: int, where: str) -> str:
+        response = self.config.rollout.max_response_tokens
         ways = ["shorten it", "lower rollout.max_response_tokens"]
-        if where == "prompts" and self.config.prompts.files and most > 0:
-            ways = [f"set prompts.max_tokens = {most} to leave such rows out", *ways[1:]]
-        if self.config.engine.max_tokens < self.max_positions:
-            ways.append("raise engine.max_tokens")
+        if where == "prompts" and self.config.prompts.files and min(lengths) + response <= held:
+            ways = [f"set prompts.max_tokens = {held - response} to leave such rows out", *ways[1:]]
+        needed = max(lengths) + response
+        if needed <= self.max_positions:
+            ways.append(f"raise engine.max_tokens to {-(-needed // ROUNDING) * ROUNDING}")
         return ", or ".join(ways)

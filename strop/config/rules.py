@@ -12,6 +12,9 @@ from strop.config.toml_text import shown
 from strop.config.tree import Config, EvalSet, Prompts
 from strop.errors import ConfigError
 
+CACHE_STEP = 32
+"""The local engine's cache takes sequences in steps of so many tokens; see `engines/local/capacity.py`."""
+
 
 def check(config: Config, origins: dict[str, str]) -> None:
     """Raises `ConfigError` with the first rule that is broken, and the number of the others."""
@@ -147,12 +150,15 @@ def _eval_needs_datasets(view: _View) -> Iterator[str]:
 
 
 def _cache_holds_a_response(view: _View) -> Iterator[str]:
+    """What the prompts add is found when they are read; a prompt has one token at least."""
     cache, response = "engine.max_tokens", "rollout.max_response_tokens"
-    least = view.value(response) + 1
-    if view.value(cache) < least:
+    needed = view.value(response) + 1
+    if view.value(cache) // CACHE_STEP * CACHE_STEP < needed:
+        least = -(-needed // CACHE_STEP) * CACHE_STEP
         yield (
             f"{view.at(response, cache)}: {view.said(response)} does not fit into {view.said(cache)}; "
-            f"raise {cache} to {least} and the longest prompt, or lower {response}"
+            f"raise {cache} to {least}, more for prompts of more than {least - needed + 1} tokens, or lower "
+            f"{response}"
         )
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from strop.config.load import load_config
+from strop.config.rules import CACHE_STEP
+from strop.engines.local.capacity import ROUNDING, longest_sequence
 from strop.errors import ConfigError
 
 BASE = 'model = "tiny"\n[loop]\nsteps = 5\n[prompts]\nfiles = ["/data/a.jsonl"]\n'
@@ -127,7 +129,7 @@ FILES = {
     ),
     "[engine]\nmax_tokens = 256": (
         "run.toml:7: rollout.max_response_tokens = 256 (default) does not fit into engine.max_tokens = 256 "
-        "(run.toml:7); raise engine.max_tokens to 257 and the longest prompt, or lower "
+        "(run.toml:7); raise engine.max_tokens to 288, more for prompts of more than 32 tokens, or lower "
         "rollout.max_response_tokens"
     ),
     "[train.optim]\nwarmup = 6": (
@@ -302,6 +304,13 @@ def test_the_first_problem_in_the_order_of_files_is_named() -> None:
     assert message(["run.toml"], "--lr x") == (
         "run.toml:7: algo.clip_low = 2 must be less than 1; the default is 0.2 (and 2 more)"
     )
+
+
+def test_the_advised_cache_is_enough() -> None:
+    assert CACHE_STEP == ROUNDING
+    Path("run.toml").write_text(BASE)
+    assert load_config([Path("run.toml")], ["--engine.max_tokens", "288"]).config.engine.max_tokens == 288
+    assert longest_sequence(288, 2048) >= 256 + 32
 
 
 def test_field_names_have_an_effect_where_held_out_files_are_read_by_them() -> None:
