@@ -60,5 +60,5 @@ def whole_number(flag: str, text: str, *, least: int) -> int:
 
 def _meant(flag: str, command: str, known: list[str]) -> str:
     close = get_close_matches(flag, known, n=1)
-    way_out = f"did you mean {close[0]}?" if close else f"it has {', '.join(known)}"
+    way_out = f"did you mean {close[0]}?" if close else f"it has {', '.join(known) or 'none'}"
     return f"unknown flag of {command}; {way_out}"

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from strop.cli.arguments import parse_arguments
 from strop.errors import InputError
 from strop.nn.catalog import TINY, WHEELS
 
@@ -11,13 +12,14 @@ strop model tiny [DIR]     make the tiny random model, by default where model = 
 
 def main(argv: list[str]) -> int:
     """Get or make a model; prints where it is."""
-    match argv:
+    if not argv or "--help" in argv or "-h" in argv:
+        print(USAGE.format(names=", ".join(WHEELS)))
+        return 0
+    match parse_arguments(argv, "strop model").names:
         case ["pull", name]:
             print(_pull(name))
-        case ["tiny"] | ["tiny", _]:
-            print(_tiny(argv[1:]))
-        case [] | ["--help"] | ["-h"]:
-            print(USAGE.format(names=", ".join(WHEELS)))
+        case ["tiny", *given] if len(given) < 2:
+            print(_tiny(given))
         case _:
             raise InputError(f"strop model {' '.join(argv)}: expected pull NAME or tiny [DIR]")
     return 0

@@ -192,6 +192,9 @@ COMMANDS = {
     "train models": "models: is a directory; name a run file, such as models/run.toml",
     "train run.json": "run.json: no such file; there is run.toml",
     "model pull smollm2": "strop model pull smollm2: unknown model; known: smollm2-135m",
+    "model tiny --hepl": "--hepl: unknown flag of strop model; it has none",
+    "model pull -x": "-x: unknown flag of strop model; it has none",
+    "model tiny a b": "strop model tiny a b: expected pull NAME or tiny [DIR]",
     "model tiny models": "strop model tiny models: already exists; choose another directory",
     "eval models": (
         "models is not a run directory: it has no run.json; name the directory of a run, e.g. runs/latest"
