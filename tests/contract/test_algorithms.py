@@ -1,0 +1,204 @@
+"""Every algorithm keeps the seam's promises. A new one, or a new setting, is a line in `ALGORITHMS`."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+import torch
+
+from strop.algo.base import LossInputs
+from strop.algo.batch import make_batch
+from strop.algo.open import open_algorithm
+from strop.config.tree import Algo
+from strop.sample import Group, Prompt, Sample, Tokens
+
+NUM_UPDATES = 2
+ALGORITHMS = {
+    "grpo": Algo(),
+    "grpo of the paper": Algo(aggregation="seq_mean_token_mean", clip_high=0.2, kl_loss_coef=0.04),
+    "dr. grpo": Algo(normalize_std=False, aggregation="seq_sum_const"),
+    "sums": Algo(aggregation="seq_mean_token_sum", dual_clip=3.0),
+    "entropy bonus": Algo(entropy_coef=0.01),
+    "everything": Algo(kl_loss_coef=0.1, kl_loss_type="low_var_kl", entropy_coef=0.01, dual_clip=2.0),
+}
+
+
+@pytest.fixture(params=ALGORITHMS)
+def section(request):
+    return ALGORITHMS[request.param]
+
+
+@pytest.fixture
+def algorithm(section):
+    return open_algorithm(section, num_updates=NUM_UPDATES)
+
+
+def sample_of(index, rng, *, reward):
+    """A reply with tool tokens in its middle, one untrained token, and now and then nothing trained."""
+    n = int(rng.integers(1, 5))
+    reply = Tokens.drawn(rng.integers(0, 256, n), np.full(n, -1.0), np.zeros(n))
+    tool, last = Tokens.context([1, 2]), Tokens.drawn([3], [-1.0], [0])
+    sequence = Tokens.context([9]) + reply + tool + (last if index % 3 else last.untrained())
+    if index == 4:
+        sequence = sequence.untrained()
+    return Sample(index=index, group_id=index // 4, sequence=sequence, prompt_length=1, reward=reward)
+
+
+def batch_of(seed=0):
+    """Four groups: two to learn from, one of equal rewards, one with a removed sample."""
+    rng = np.random.default_rng(seed)
+    rewards = [1, 0, 0, 1, 0.5, 0.1, 0.9, 0.3, 1, 1, 1, 1, 0, 1, 0, 0]
+    samples = [sample_of(i, rng, reward=float(reward)) for i, reward in enumerate(rewards)]
+    samples[13].remove_sample = True
+    groups = [Group(g, Prompt(id=str(g), messages=""), samples[4 * g : 4 * g + 4]) for g in range(4)]
+    return make_batch(groups, num_updates=NUM_UPDATES, max_response_tokens=12, temperature=1.0)
+
+
+def credited(algorithm, seed=0):
+    batch = batch_of(seed)
+    for what in sorted(algorithm.needs):
+        batch.scored[what] = np.where(np.isnan(batch.behavior), np.nan, np.float32(-1.1))
+    algorithm.credit(batch)
+    return batch
+
+
+def inputs_of(algorithm, batch, *, seed=0, rows=None):
+    """Random log-probs beside the batch's columns; NaN where nothing was sampled, as the trainer gives."""
+    draw = torch.Generator().manual_seed(seed)
+    behavior = torch.from_numpy(batch.behavior)
+
+    def column():
+        return -torch.rand(batch.num_tokens, generator=draw) * 3 + 0 * behavior
+
+    inputs = LossInputs(
+        logp_N=column(),
+        entropy_N=-column(),
+        old_N=column(),
+        ref_N=column(),
+        advantage_N=torch.from_numpy(batch.advantage),
+        weight_N=torch.from_numpy(algorithm.weights(batch)),
+    )
+    if rows is not None:
+        inputs = LossInputs(**{spec.name: getattr(inputs, spec.name)[rows] for spec in fields(LossInputs)})
+    return replace(inputs, logp_N=inputs.logp_N.requires_grad_(), entropy_N=inputs.entropy_N.requires_grad_())
+
+
+def gradients(algorithm, inputs):
+    algorithm.loss(inputs).total.backward()
+    return {"logp": inputs.logp_N.grad, "entropy": inputs.entropy_N.grad}
+
+
+def test_needs_are_log_probs_that_the_trainer_can_score(algorithm):
+    assert algorithm.needs <= {"old", "ref"}
+    assert isinstance(algorithm.weighs_entropy, bool)
+
+
+def test_several_updates_need_the_log_probs_of_the_start_of_the_step(section):
+    assert "old" in open_algorithm(section, num_updates=2).needs
+
+
+def test_credit_fills_every_token_with_a_finite_number(algorithm):
+    batch = batch_of()
+    batch.advantage = np.full(batch.num_tokens, np.nan, np.float32)
+    algorithm.credit(batch)
+    assert (batch.advantage.shape, batch.advantage.dtype) == ((batch.num_tokens,), np.float32)
+    assert np.isfinite(batch.advantage).all()
+
+
+def test_credit_of_the_same_step_is_the_same(algorithm):
+    one, two = credited(algorithm), credited(algorithm)
+    np.testing.assert_array_equal(one.advantage, two.advantage)
+
+
+def test_weights_are_where_the_mask_is_and_nowhere_else(algorithm):
+    batch = credited(algorithm)
+    weights = algorithm.weights(batch)
+    assert (weights.shape, weights.dtype) == ((batch.num_tokens,), np.float32)
+    np.testing.assert_array_equal(weights > 0, batch.mask)
+
+
+def test_weights_of_every_update_sum_to_what_the_aggregation_says(algorithm, section):
+    batch = credited(algorithm)
+    weights, update = algorithm.weights(batch), batch.update[batch.sample_of_token]
+    for index in range(NUM_UPDATES):
+        tokens = batch.mask & (update == index)
+        trajectories = len(np.unique(batch.trajectories[batch.sample_of_token[tokens]]))
+        per_trajectory = tokens.sum() / trajectories
+        expected = {
+            "token_mean": 1,
+            "seq_mean_token_mean": 1,
+            "seq_mean_token_sum": per_trajectory,
+            "seq_sum_const": per_trajectory / batch.max_response_tokens,
+        }
+        assert weights[update == index].sum() == pytest.approx(expected[section.aggregation], rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_samples_that_it_calls_silent_have_exactly_no_gradient(algorithm, seed):
+    batch = credited(algorithm, seed)
+    silent = ~algorithm.contributes(batch)[batch.sample_of_token]
+    for gradient in gradients(algorithm, inputs_of(algorithm, batch, seed=seed)).values():
+        assert gradient is None or not gradient[torch.from_numpy(silent)].any()
+
+
+def test_some_samples_contribute_and_untrained_ones_never(algorithm):
+    batch = credited(algorithm)
+    contributes = algorithm.contributes(batch)
+    assert (contributes.shape, contributes.dtype) == ((16,), np.bool_)
+    assert contributes[:4].all()
+    assert not contributes[[4, 13]].any()
+
+
+def test_untrained_tokens_have_exactly_no_gradient(algorithm):
+    batch = credited(algorithm)
+    for gradient in gradients(algorithm, inputs_of(algorithm, batch)).values():
+        assert gradient is None or not gradient[torch.from_numpy(~batch.mask)].any()
+
+
+def test_entropy_has_a_gradient_if_and_only_if_it_is_weighed(algorithm):
+    gradient = gradients(algorithm, inputs_of(algorithm, credited(algorithm)))["entropy"]
+    assert algorithm.weighs_entropy == (gradient is not None and bool(gradient.any()))
+
+
+@pytest.mark.parametrize("rows", [slice(None), slice(0, 0)])
+def test_loss_is_a_finite_scalar_in_the_graph_even_of_nothing(algorithm, rows):
+    inputs = inputs_of(algorithm, credited(algorithm), rows=rows)
+    loss = algorithm.loss(inputs)
+    assert (loss.total.shape, loss.total.requires_grad) == ((), True)
+    loss.total.backward()
+    assert torch.isfinite(loss.total)
+    assert torch.isfinite(inputs.logp_N.grad).all()
+
+
+def test_parts_are_detached_numbers(algorithm):
+    parts = algorithm.loss(inputs_of(algorithm, credited(algorithm))).parts
+    assert "pg_loss" in parts
+    assert all(
+        part.shape == () and not part.requires_grad and torch.isfinite(part) for part in parts.values()
+    )
+
+
+@pytest.mark.parametrize("num_parts", [2, 7])
+def test_no_split_changes_loss_parts_or_gradient(algorithm, num_parts):
+    batch = credited(algorithm)
+    whole = inputs_of(algorithm, batch)
+    loss = algorithm.loss(whole)
+    loss.total.backward()
+    total, parts = 0.0, dict.fromkeys(loss.parts, 0.0)
+    for rows in np.array_split(np.random.default_rng(0).permutation(batch.num_tokens), num_parts):
+        some = inputs_of(algorithm, batch, rows=torch.from_numpy(rows))
+        of_some = algorithm.loss(some)
+        of_some.total.backward()
+        total += float(of_some.total.detach())
+        parts = {name: value + float(of_some.parts[name]) for name, value in parts.items()}
+        torch.testing.assert_close(some.logp_N.grad, whole.logp_N.grad[torch.from_numpy(rows)])
+    assert total == pytest.approx(float(loss.total.detach()), abs=1e-6)
+    assert parts == pytest.approx({name: float(value) for name, value in loss.parts.items()}, abs=1e-6)
+
+
+def test_loss_leaves_its_inputs_as_they_were(algorithm):
+    inputs = inputs_of(algorithm, credited(algorithm))
+    before = {spec.name: getattr(inputs, spec.name).detach().clone() for spec in fields(LossInputs)}
+    algorithm.loss(inputs)
+    for name, column in before.items():
+        assert torch.equal(torch.nan_to_num(column), torch.nan_to_num(getattr(inputs, name).detach()))
