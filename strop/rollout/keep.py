@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from strop.algo.advantages import all_equal
-from strop.errors import PluginError, Recorded, boundary
+from strop.errors import Recorded, boundary
 from strop.plugins import resolve
-from strop.sample import Group, Status
+from strop.sample import Group, Status, all_equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,7 @@ class KeepFailed(Recorded):
     """The keep function raised or returned something that is neither a bool nor a Drop."""
 
 
-Keep = Callable[[Group], bool | Drop]
+Keep = Callable[[Group], bool | np.bool_ | Drop]
 
 
 def reward_std(group: Group) -> bool | Drop:
@@ -39,8 +38,6 @@ def open_keep(spec: str | None) -> Keep | None:
     keep: Keep = resolve(
         spec, key="rollout.keep", names={"reward_std": "strop.rollout.keep:reward_std"}, group="strop.keep"
     )
-    if not callable(keep):
-        raise PluginError(f'rollout.keep = "{spec}" is not a function of a group')
     return keep
 
 
@@ -56,7 +53,7 @@ def judge(group: Group, keep: Keep | None) -> Drop | None:
     try:
         with boundary(KeepFailed, "rollout.keep"):
             verdict = keep(group)
-            if not isinstance(verdict, bool | Drop):
+            if not isinstance(verdict, bool | np.bool_ | Drop):
                 raise TypeError(f"expected a bool or a Drop, got {verdict!r}")
     except KeepFailed as error:
         return Drop(f"failed: {error}")

@@ -1,0 +1,109 @@
+"""Every keep function keeps the seam's promises. A new one is a line in `KEEPS`."""
+
+import copy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from strop.errors import PluginError
+from strop.rollout.group import new_group
+from strop.rollout.keep import Drop, judge, open_keep, reward_std
+from strop.sample import Prompt, Status, Tokens
+
+HERE = Path(__file__)
+
+
+def not_too_easy(group):
+    """As a user writes one: with a reason."""
+    return Drop("too easy") if min(group.rewards) == 1 else True
+
+
+def short(group):
+    """As a user writes one: yes or no."""
+    return all(sample.response_length < 4 for sample in group.samples)
+
+
+def spread(group):
+    """As a user writes one: numpy's yes or no."""
+    return np.std(group.rewards) > 0
+
+
+KEEPS = {
+    "nothing": None,
+    "reward_std": "reward_std",
+    "by path, with a reason": f"{HERE}:not_too_easy",
+    "by path, yes or no": f"{HERE}:short",
+    "by path, numpy's yes or no": f"{HERE}:spread",
+    "by module": "strop.rollout.keep:reward_std",
+}
+REWARDS = [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [0.1] * 8, [-3.0, 2.0], [1e9, 1e9 + 1], [1.0], [1e-30, 0.0]]
+
+
+@pytest.fixture(params=KEEPS)
+def keep(request):
+    return open_keep(KEEPS[request.param])
+
+
+def group_of(rewards):
+    group = new_group(0, Prompt(id="p", messages="?"), first_index=0, size=len(rewards))
+    for i, (sample, reward) in enumerate(zip(group.samples, rewards, strict=True)):
+        sample.sequence = Tokens.context([1]) + Tokens.drawn([2] * (i + 1), [-1.0] * (i + 1), [0] * (i + 1))
+        sample.prompt_length, sample.status, sample.reward = 1, Status.COMPLETED, reward
+    return group
+
+
+@pytest.mark.parametrize("rewards", REWARDS, ids=str)
+def test_a_group_is_kept_or_dropped_with_a_reason(keep, rewards):
+    reason = judge(group_of(rewards), keep)
+    assert reason is None or reason.reason
+    assert reason is None or not reason.reason.startswith("failed")
+
+
+@pytest.mark.parametrize("rewards", REWARDS, ids=str)
+def test_the_verdict_is_of_the_group_alone(keep, rewards):
+    group = group_of(rewards)
+    before = copy.deepcopy(group)
+    assert judge(group, keep) == judge(group_of(rewards), keep)
+    assert group == before
+
+
+def test_a_failed_sample_drops_the_group_before_anyone_is_asked(keep):
+    group = group_of([0.0, 1.0])
+    group.samples[1].fail(RuntimeError("environment x: gone"))
+    assert judge(group, keep) == Drop("failed: environment x: gone")
+
+
+@pytest.mark.parametrize("reward", [float("nan"), float("inf")])
+def test_a_reward_that_is_no_number_drops_the_group(keep, reward):
+    assert judge(group_of([0.0, reward]), keep) == Drop("failed: a reward is not finite")
+
+
+@pytest.mark.parametrize(
+    ("rewards", "verdict"),
+    [
+        ([0.0, 1.0], True),
+        ([0.0, 0.0], Drop("all rewards equal: 0")),
+        ([0.1] * 8, Drop("all rewards equal: 0.1")),
+        ([0.3, 0.1 + 0.2], Drop("all rewards equal: 0.3")),
+        ([1.0], Drop("all rewards equal: 1")),
+        ([0.0, 1e-6], True),
+    ],
+)
+def test_rewards_that_differ_are_worth_training_on(rewards, verdict):
+    assert reward_std(group_of(rewards)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("reward_sdt", "rollout.keep = 'reward_sdt': no such name; did you mean 'reward_std'?"),
+        (f"{HERE}:not_to_easy", "did you mean 'not_too_easy'?"),
+        (f"{HERE}:HERE", "expected a function or a class, got"),
+    ],
+)
+def test_a_wrong_name_is_one_line(spec, message):
+    with pytest.raises(PluginError) as caught:
+        open_keep(spec)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
