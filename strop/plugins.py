@@ -13,7 +13,7 @@ import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -80,6 +80,26 @@ def check_methods(made: object, methods: Iterable[str], *, key: str, seam: str) 
             raise PluginError(
                 f"{key}: {name_of(type(made))}.{method} must be `async def`, as {seam} is awaited"
             )
+
+
+def check_call(fn: Callable[..., Any], takes: Sequence[str], *, key: str, awaited: bool) -> None:
+    """Raise PluginError unless `fn` can be called with just these arguments, by position, and is `async def`
+    if and only if it is `awaited`."""
+    name, listed = name_of(fn), ", ".join(takes)
+    try:
+        inspect.signature(fn).bind(*takes)
+    except (TypeError, ValueError) as caught:
+        raise PluginError(f"{key}: {name} must take ({listed}): {caught}") from caught
+    if is_async(fn) != awaited:
+        form = "`async def`, as it is awaited" if awaited else "a plain `def`, as it is not awaited"
+        raise PluginError(f"{key}: {name} must be {form}")
+
+
+def is_async(fn: Callable[..., Any]) -> bool:
+    """Whether a call of `fn` is awaited: of a coroutine function, of a partial or an object of one."""
+    if isinstance(fn, functools.partial):
+        return is_async(fn.func)
+    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(type(fn).__call__)
 
 
 @contextmanager

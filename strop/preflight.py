@@ -4,16 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from strop.config.tree import Config
-from strop.engines.local.capacity import ROUNDING, longest_sequence
+from strop.config.tree import Config, Reward
 from strop.envs.base import Environment
-from strop.envs.open import open_env
+from strop.envs.open import BUILTIN, open_env
 from strop.errors import DataError
 from strop.nn.catalog import TINY, max_positions, model_path
-from strop.plugins import resolve
+from strop.plugins import check_call, resolve
 from strop.prompts.base import PromptSource
-from strop.prompts.open import open_eval_set, open_prompts
+from strop.prompts.checks import Room, refuse_unlabelled, refuse_unstorable
+from strop.prompts.open import drop_long, open_eval_set, open_prompts
 from strop.render.base import Renderer
+from strop.render.messages import as_messages
 from strop.render.open import check_tokenizer, open_renderer
 from strop.rewards.call import Scorer
 from strop.rewards.open import open_reward
@@ -26,7 +27,7 @@ from strop.sample import Prompt, Sampling
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The parts of a run that need no torch, all checked."""
+    """The parts of a run that are not made of tensors, all checked."""
 
     config: Config
     plan: Plan
@@ -38,6 +39,8 @@ class Prepared:
     make_env: Callable[[], Environment]
     keep: Keep | None
     generate: Generate | None
+    num_too_long: int = 0
+    """Rows that `prompts.max_tokens` left out."""
 
     def sampling(self, temperature: float) -> Sampling:
         """With the run's limits."""
@@ -46,30 +49,31 @@ class Prepared:
 
 
 def prepare(config: Config) -> Prepared:
-    """Open and check every part; cheap checks first. Raises InputError.
+    """Open and check every part: first functions, then data, then what needs the model's tokenizer, last its
+    weights' names and shapes, with torch. Raises InputError.
 
-    Nothing is written but the model `tiny`, if it is not there when all else is right.
+    Nothing is written but the model `tiny`, if it is not there when functions and data are right.
     """
     model = model_path(config.model)
     if config.model != TINY:
         check_tokenizer(model)
-    scorer, make_env, keep = open_reward(config.reward), open_env(config.env), open_keep(config.rollout.keep)
-    generate = config.rollout.generate and resolve(
-        config.rollout.generate, key="rollout.generate", names={}, group="strop.generate"
-    )
+    scorer, make_env = open_reward(config.reward), open_env(config.env)
+    keep, generate = _open_keep(config.rollout.keep), _open_generate(config.rollout.generate)
     eval_sets = {section.name: open_eval_set(section, config.prompts) for section in config.eval.datasets}
-    source = open_prompts(config.prompts)
+    source = every = open_prompts(config.prompts)
     if config.model == TINY and not model.is_dir():
         from strop.nn.tiny import make_tiny
 
         make_tiny(model)
     renderer = open_renderer(model, chat_template=config.prompts.chat_template)
     if config.prompts.max_tokens is not None:
-        source = open_prompts(config.prompts, renderer=renderer)
-    room = _Room(config, max_positions(model))
-    room.check(_look_ahead(source, config.rollout.batch_size), renderer, where="prompts")
+        source = drop_long(every, renderer, max_tokens=config.prompts.max_tokens)
+    ahead = _look_ahead(source, config.rollout.batch_size)
+    room = Room(config, max_positions(model))
+    _check_prompts(config, ahead, renderer, room=room, where="prompts")
     for name, prompts in eval_sets.items():
-        room.check(prompts, renderer, where=f"eval.datasets.{name}")
+        _check_prompts(config, prompts, renderer, room=room, where=f"eval.datasets.{name}")
+    _check_turns(config, ahead[0], renderer)
     from strop.nn.loading import check_model  # with torch, which nothing before this needs
 
     check_model(model)
@@ -83,8 +87,24 @@ def prepare(config: Config) -> Prepared:
         scorer=scorer,
         make_env=make_env,
         keep=keep,
-        generate=generate or None,
+        generate=generate,
+        num_too_long=len(every) - len(source),
     )
+
+
+def _open_keep(spec: str | None) -> Keep | None:
+    keep = open_keep(spec)
+    if keep is not None:
+        check_call(keep, ("group",), key=f"rollout.keep = {spec!r}", awaited=False)
+    return keep
+
+
+def _open_generate(spec: str | None) -> Generate | None:
+    if spec is None:
+        return None
+    generate: Generate = resolve(spec, key="rollout.generate", names={}, group="strop.generate")
+    check_call(generate, ("prompt", "ctx"), key=f"rollout.generate = {spec!r}", awaited=True)
+    return generate
 
 
 def _look_ahead(source: PromptSource, n: int) -> list[Prompt]:
@@ -95,32 +115,33 @@ def _look_ahead(source: PromptSource, n: int) -> list[Prompt]:
     return prompts
 
 
-@dataclass(frozen=True, slots=True)
-class _Room:
-    """How long a prompt may be; an environment's own messages come on top, and are met in the run."""
+def _check_prompts(
+    config: Config, prompts: list[Prompt], renderer: Renderer, *, room: Room, where: str
+) -> None:
+    room.check(prompts, renderer, where=where)
+    # An environment or a generate function of the user's own may give the reward itself.
+    is_scored = config.rollout.generate is None and config.env.type in BUILTIN
+    if is_scored and _compares_with_label(config.reward):
+        refuse_unlabelled(prompts, where=where, reward=config.reward.fn)
+    refuse_unstorable(prompts, where=where)
 
-    config: Config
-    max_positions: int
 
-    def check(self, prompts: list[Prompt], renderer: Renderer, *, where: str) -> None:
-        """Raises DataError for one that cannot be rendered, or for the longest if it leaves no room for the
-        response."""
-        cache, response = self.config.engine.max_tokens, self.config.rollout.max_response_tokens
-        lengths = [len(renderer.prompt(prompt)) for prompt in prompts]
-        longest, held = max(lengths), longest_sequence(cache, self.max_positions)
-        if longest + response > held:
-            raise DataError(
-                f"{where}: {prompts[lengths.index(longest)].id} has {longest} tokens, and with "
-                f"rollout.max_response_tokens = {response} more than the {held} that fit (engine.max_tokens "
-                f"= {cache}, the model takes {self.max_positions}); {self._way_out(lengths, held, where)}"
-            )
+def _compares_with_label(reward: Reward) -> bool:
+    return reward.fn in ("exact", "first_number") or (
+        reward.fn == "regex" and reward.options.get("label", True)
+    )
 
-    def _way_out(self, lengths: list[int], held: int, where: str) -> str:
-        response = self.config.rollout.max_response_tokens
-        ways = ["shorten it", "lower rollout.max_response_tokens"]
-        if where == "prompts" and self.config.prompts.files and min(lengths) + response <= held:
-            ways = [f"set prompts.max_tokens = {held - response} to leave such rows out", *ways[1:]]
-        needed = max(lengths) + response
-        if needed <= self.max_positions:
-            ways.append(f"raise engine.max_tokens to {-(-needed // ROUNDING) * ROUNDING}")
-        return ", or ".join(ways)
+
+def _check_turns(config: Config, prompt: Prompt, renderer: Renderer) -> None:
+    """Raises DataError if the template cannot show what an environment answers to a reply."""
+    env = config.env
+    if env.type == "single_turn" or env.max_turns == 1 or config.rollout.generate is not None:
+        return
+    role = env.options.get("role", "tool") if env.type == "calculator" else "user"
+    answer = [{"role": role, "content": "an answer"}]
+    last_id = [*renderer.stop_ids, *config.rollout.stop_token_ids, 0][0]
+    try:
+        renderer.follow_up(as_messages(prompt), answer, last_id=last_id)
+    except DataError as caught:
+        way_out = '; or set env.options.role = "user"' if role == "tool" else ""
+        raise DataError(f'env.type = "{env.type}": {caught}{way_out}') from caught

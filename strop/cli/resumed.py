@@ -6,7 +6,8 @@ from typing import Any
 from strop.config.load import Loaded
 from strop.config.show import to_json
 from strop.config.toml_text import shown
-from strop.errors import ConfigError
+from strop.errors import ConfigError, DataError
+from strop.prompts.base import PromptSource
 from strop.store.checkpoints import latest_checkpoint
 from strop.store.config_changes import SCHEDULE, STEPS, changed_keys, flat, free_to_change
 from strop.store.json_text import read_json
@@ -35,6 +36,19 @@ def refuse_changes(directory: Path, loaded: Loaded) -> None:
             f"{loaded.origins[STEPS]}: {STEPS} = {steps}, but the run is {checkpoint.step} steps "
             f"along; give at least {checkpoint.step}"
         )
+
+
+def refuse_other_prompts(directory: Path, source: PromptSource) -> None:
+    """Raises DataError when the run's position belongs to other prompts; that of `source` stays."""
+    checkpoint = latest_checkpoint(directory)
+    if checkpoint is None:
+        return
+    position = source.state()
+    try:
+        source.restore(checkpoint.state["rollouts"]["prompts"])
+    except DataError as caught:
+        raise DataError(f'store.dir = "{directory}": {caught}') from caught
+    source.restore(position)
 
 
 def machine_changes(before: dict[str, Any], now: dict[str, Any]) -> dict[str, list[Any]]:

@@ -39,6 +39,8 @@ def main(argv: list[str]) -> int:
         print(f"{directory} is finished: nothing to resume")
         return 0
     prepared, record = _prepare(loaded.config, to_json(loaded))
+    if resumes:
+        _check_prompts(directory, prepared)
     return _run(prepared, record, directory, resumes=resumes)
 
 
@@ -69,6 +71,13 @@ def _goes_on(directory: Path | None, loaded: Loaded) -> bool:
     refuse_changes(directory, loaded)
     done = finished_steps(directory)
     return done is None or done < loaded.config.loop.steps
+
+
+def _check_prompts(directory: Path | None, prepared: "Prepared") -> None:
+    from strop.cli.resumed import refuse_other_prompts
+
+    assert directory is not None
+    refuse_other_prompts(directory, prepared.source)
 
 
 def _prepare(config: Config, record: dict[str, Any]) -> "tuple[Prepared, dict[str, Any]]":

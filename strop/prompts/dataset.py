@@ -1,7 +1,7 @@
 """`DatasetSource`: a list of prompts as an endless source, shuffled anew in each epoch."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -15,12 +15,10 @@ from strop.sample import Prompt
 class DatasetSource:
     """Goes round `prompts`. The order of an epoch is a function of `seed` and the epoch alone.
 
-    `num_too_long`: rows that were left out for their length; kept for whoever reports it. Raises DataError
-    if there are no prompts, or two with one id.
+    Raises DataError if there are no prompts, or two with one id.
     """
 
-    def __init__(self, prompts: Sequence[Prompt], *, shuffle: bool, seed: int, num_too_long: int = 0) -> None:
-        self.num_too_long = num_too_long
+    def __init__(self, prompts: Sequence[Prompt], *, shuffle: bool, seed: int) -> None:
         self._prompts = list(prompts)
         self._shuffle, self._seed = shuffle, seed
         if not self._prompts:
@@ -31,6 +29,18 @@ class DatasetSource:
         self._fingerprint = _fingerprint(self._prompts, shuffle=shuffle, seed=seed)
         self._epoch, self._offset = 0, 0
         self._order = self._order_of(0)
+
+    def shortened(self, length: Callable[[Prompt], int], *, max_tokens: int) -> "DatasetSource":
+        """Another source, at its beginning, of those prompts whose `length` is at most `max_tokens`. Raises
+        DataError if there are none."""
+        lengths = [length(prompt) for prompt in self._prompts]
+        kept = [p for p, tokens in zip(self._prompts, lengths, strict=True) if tokens <= max_tokens]
+        if not kept:
+            raise DataError(
+                f"prompts.max_tokens = {max_tokens}: all {len(lengths)} prompts are longer; "
+                f"the shortest has {min(lengths)} tokens"
+            )
+        return DatasetSource(kept, shuffle=self._shuffle, seed=self._seed)
 
     def next(self, n: int) -> list[Prompt]:
         """The next `n` prompts, always exactly n; the end of an epoch is crossed without a gap."""

@@ -1,7 +1,6 @@
 """The `prompts` and `eval.datasets` sections → prompts: files read, functions found, everything checked."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from strop.config.tree import EvalSet, Prompts
@@ -20,19 +19,10 @@ GROUP = "strop.prompts"
 """Entry points of installed packages that make tasks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What `drop_long` left, in order, and how many it took out."""
-
-    prompts: list[Prompt]
-    num_dropped: int
-
-
-def open_prompts(section: Prompts, *, renderer: Renderer | None = None) -> PromptSource:
+def open_prompts(section: Prompts) -> PromptSource:
     """The source of a run's prompts, every row checked and a procedural source tried once.
 
-    `renderer` measures prompts for `prompts.max_tokens`; without it none is left out. How many were:
-    `DatasetSource.num_too_long`. Raises InputError.
+    Rows longer than `prompts.max_tokens` are still there: see `drop_long`. Raises InputError.
     """
     if _is_source(section.files, section.source, section.options, where="prompts"):
         if section.max_tokens is not None:
@@ -41,12 +31,8 @@ def open_prompts(section: Prompts, *, renderer: Renderer | None = None) -> Promp
                 "make shorter tasks in prompts.source, or remove max_tokens"
             )
         return _procedural(section.source, section.options, seed=section.seed, where="prompts")
-    kept = Kept(_read(section.files, section, where="prompts.files"), num_dropped=0)
-    if section.max_tokens is not None and renderer is not None:
-        kept = drop_long(kept.prompts, renderer, max_tokens=section.max_tokens)
-    return DatasetSource(
-        kept.prompts, shuffle=section.shuffle, seed=section.seed, num_too_long=kept.num_dropped
-    )
+    rows = _read(section.files, section, where="prompts.files")
+    return DatasetSource(rows, shuffle=section.shuffle, seed=section.seed)
 
 
 def open_eval_set(section: EvalSet, prompts: Prompts) -> list[Prompt]:
@@ -69,16 +55,13 @@ def open_eval_set(section: EvalSet, prompts: Prompts) -> list[Prompt]:
     return rows[: section.n]
 
 
-def drop_long(prompts: Sequence[Prompt], renderer: Renderer, *, max_tokens: int) -> Kept:
-    """The prompts that render to at most `max_tokens` tokens. Raises DataError if none does."""
-    lengths = [len(renderer.prompt(prompt)) for prompt in prompts]
-    kept = [prompt for prompt, length in zip(prompts, lengths, strict=True) if length <= max_tokens]
-    if not kept:
-        raise DataError(
-            f"prompts.max_tokens = {max_tokens}: all {len(prompts)} prompts are longer; "
-            f"the shortest has {min(lengths)} tokens"
-        )
-    return Kept(kept, num_dropped=len(prompts) - len(kept))
+def drop_long(source: PromptSource, renderer: Renderer, *, max_tokens: int) -> PromptSource:
+    """The rows that render to at most `max_tokens` tokens, as a source of their own.
+
+    `len` tells how many were left out. Raises DataError if none is that short.
+    """
+    assert isinstance(source, DatasetSource), "open_prompts refuses max_tokens beside a procedural source"
+    return source.shortened(lambda prompt: len(renderer.prompt(prompt)), max_tokens=max_tokens)
 
 
 def _is_source(files: list[str], source: str | None, options: Mapping[str, Any], *, where: str) -> bool:

@@ -94,7 +94,7 @@ FLAGS = {
         "prompts.source = 'HERE/mine.py:misspelt_task': misspelt_task, task 0: unknown key 'lable'; did you mean 'label'?; expected prompt, label, metadata, tools"
     ),
     "--prompts.files [] --prompts.source mine.py:broken_task": (
-        "prompts.source = 'HERE/mine.py:broken_task': broken_task, task 0: HERE/mine.py:18: KeyError: 'no'"
+        "prompts.source = 'HERE/mine.py:broken_task': broken_task, task 0: HERE/mine.py:19: KeyError: 'no'"
     ),
     "--prompts.files [] --prompts.source mine.py:random_task": (
         "prompts.source = 'HERE/mine.py:random_task': random_task: two calls with equal generators made different tasks (str '0' and str '1'); draw from `rng` only"

@@ -203,6 +203,19 @@ def test_a_resumed_run_refuses_to_end_in_the_past(
     )
 
 
+def test_a_resumed_run_refuses_other_prompts_before_anything_is_deleted(
+    here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended = shell.run("train", "run.toml", "--store.dir", "run", cwd=here)
+    assert ended.code == 0, ended.err
+    (here / "data.jsonl").write_text(DATA.replace('"ab"', '"ba"'))
+    argv = ["train", "run.toml", "--store.dir", "run", "--resume", "--loop.steps", "2"]
+    assert refused(argv, here, shell, capsys) == (
+        'store.dir = "run": the saved position belongs to other prompts, or to another prompts.seed or '
+        "prompts.shuffle; resume with the data and the order that the run began with"
+    )
+
+
 def test_wrong_input_on_a_fresh_machine_makes_no_model(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

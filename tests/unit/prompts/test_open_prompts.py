@@ -26,17 +26,18 @@ def test_files_become_a_data_set(file):
 
 
 def test_long_prompts_are_left_out_in_order_and_counted(file):
-    section = Prompts(files=[file], max_tokens=6, shuffle=False)
-    source = open_prompts(section, renderer=ByteRenderer())  # three tokens are the template's
+    whole = open_prompts(Prompts(files=[file], shuffle=False))
+    source = drop_long(whole, ByteRenderer(), max_tokens=6)  # three tokens are the template's
     assert [p.label for p in source.next(4)] == [1, 2, 3, 1]
-    assert source.num_too_long == 3
+    assert (len(whole), len(source)) == (6, 3)
 
 
 def test_all_prompts_too_long_is_an_error(file):
+    source = open_prompts(Prompts(files=[file], shuffle=False))
     with pytest.raises(
-        InputError, match="max_tokens = 2: all 2 prompts are longer; the shortest has 4 tokens"
+        InputError, match="max_tokens = 2: all 6 prompts are longer; the shortest has 4 tokens"
     ):
-        drop_long(open_prompts(Prompts(files=[file], shuffle=False)).next(2), ByteRenderer(), max_tokens=2)
+        drop_long(source, ByteRenderer(), max_tokens=2)
 
 
 def test_a_function_becomes_a_procedural_source():
