@@ -114,7 +114,7 @@ def _run(prepared: "Prepared", record: dict[str, Any], directory: Path | None, *
 
 
 def _train(prepared: "Prepared", directory: "RunDirectory", sink: Sink) -> int:
-    # torch is loaded here and not before: everything that could be wrong has been looked at
+    # needs torch, and comes when everything that could be wrong has been looked at
     from strop.run import Run
 
     sink.status("loading the model")

@@ -63,7 +63,7 @@ class Engine(Section):
     backend: Literal["local"] = key("local")
     """`local`: in this process, on torch."""
     dtype: Dtype = key("float32")
-    """Of weights, activations and KV cache. Equal to `train.dtype`, the two share one set of weights."""
+    """Of weights, activations and KV cache. In float32 the weights are the trainer's own, else a copy."""
     max_tokens: int = key(16384, ge=64)
     """Size of the KV cache in tokens: sequences decoded at once × the longest of them."""
 
@@ -184,7 +184,7 @@ class Sync(Section):
     """How new weights reach the engine."""
 
     transport: Literal["share"] = key("share")
-    """`share`: one process, one set of weights, or a copy when dtypes differ."""
+    """`share`: in one process; nothing moves where `engine.dtype` is float32, else the engine copies."""
 
 
 class EvalSet(Section):
