@@ -63,9 +63,7 @@ def cpu_facts(root: Path = Path("/")) -> dict[str, str]:
 
 
 def _affinity() -> int:
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else (os.cpu_count() or 1)
 
 
 def _from_the_root(mount: Path, path: str) -> Iterator[Path]:
