@@ -10,6 +10,7 @@ from importlib import import_module
 
 from strop import __version__
 from strop.errors import InputError, StropError
+from strop.telemetry.outlet import let_go
 
 COMMANDS = {
     "train": ("strop.cli.train", "post-train a model: strop train RUN.toml [--key value …] [--resume]"),
@@ -23,12 +24,18 @@ COMMANDS = {
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; returns the exit code."""
-    # Before torch is loaded: its threads then sleep when they wait. Spinning, which is its default, makes a run
-    # ten times slower as soon as anything else needs a core.
+    # Before torch is loaded: its threads then sleep when they wait. Spinning, their default, makes a run ten
+    # times slower as soon as anything else needs a core.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     arguments = sys.argv[1:] if argv is None else argv
+    code = 0
     try:
-        return _dispatch(arguments)
+        code = _dispatch(arguments)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # whoever read the output has seen enough: `strop show … | head`
+        let_go(sys.stdout)
+        return code
     except KeyboardInterrupt:
         print("strop: interrupted", file=sys.stderr)
         return 130
