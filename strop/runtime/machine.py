@@ -63,7 +63,11 @@ def cpu_facts(root: Path = Path("/")) -> dict[str, str]:
 
 
 def _affinity() -> int:
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else (os.cpu_count() or 1)
+    if sys.platform == "linux":
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    return cores
 
 
 def _from_the_root(mount: Path, path: str) -> Iterator[Path]:
