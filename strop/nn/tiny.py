@@ -4,9 +4,14 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
+
+from strop.nn.saving import safetensors_at
+from strop.store.durable import writing
 
 TOKENIZER = {"tokenizer_class": "StropByteRenderer"}
 VOCABULARY = 264
@@ -17,7 +22,8 @@ END_OF_TURN = 256
 def make_tiny(path: Path, *, seed: int = 0, hidden: int = 64, layers: int = 2) -> Path:
     """Write a random model to `path` (made in one piece); an existing one is left alone.
 
-    The same seed gives the same weights on every machine of one torch version.
+    The same seed gives the same weights on every machine of one torch version. Raises RunError when the disk
+    refuses.
     """
     from transformers import LlamaConfig, LlamaForCausalLM
     from transformers.utils import logging
@@ -25,7 +31,6 @@ def make_tiny(path: Path, *, seed: int = 0, hidden: int = 64, layers: int = 2) -
     logging.disable_progress_bar()
     if path.is_dir():
         return path
-    path.parent.mkdir(parents=True, exist_ok=True)
     config = LlamaConfig(
         vocab_size=VOCABULARY,
         hidden_size=hidden,
@@ -42,19 +47,30 @@ def make_tiny(path: Path, *, seed: int = 0, hidden: int = 64, layers: int = 2) -
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = LlamaForCausalLM(config)
-    aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-    model.save_pretrained(aside)
-    (aside / "tokenizer_config.json").write_text(json.dumps(TOKENIZER) + "\n")
-    move_into_place(aside, path)
+    with moved_into_place(path) as aside:
+        model.save_pretrained(aside)
+        (aside / "tokenizer_config.json").write_text(json.dumps(TOKENIZER) + "\n")
     return path
 
 
-def move_into_place(aside: Path, path: Path) -> None:
-    """Rename a finished directory to its name; if another process was first, its result stands."""
-    aside.chmod(0o755)
+@contextmanager
+def moved_into_place(path: Path) -> Iterator[Path]:
+    """A new directory to fill, which then gets the name `path`; if another process was first, its result
+    stands. Raises RunError when the disk refuses; nothing is left then."""
+    with writing(path), safetensors_at(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+        try:
+            yield aside
+            aside.chmod(0o755)
+            _rename(aside, path)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def _rename(aside: Path, path: Path) -> None:
     try:
         os.rename(aside, path)
     except OSError:
         if not path.is_dir():
             raise
-        shutil.rmtree(aside)

@@ -9,6 +9,7 @@ import torch
 from strop.errors import ConfigError, RunError
 from strop.nn.loading import load_model
 from strop.nn.saving import read_weights, save_model
+from strop.nn.tiny import make_tiny
 from strop.sample import Group, Prompt, Sample
 from strop.store.checkpoints import Cut, write_checkpoint
 from strop.store.durable import write_json
@@ -100,3 +101,9 @@ def test_what_ended_a_run_is_told_and_not_the_disk_that_then_refuses(tmp_path):
 
     with pytest.raises(RunError, match="the first"):
         fail()
+
+
+def test_a_model_that_does_not_fit_names_its_directory_and_leaves_nothing(tmp_path):
+    with files_of_at_most(10_000), pytest.raises(RunError, match=f"^{tmp_path}/tiny: .*File too large"):
+        make_tiny(tmp_path / "tiny")
+    assert list(tmp_path.iterdir()) == []
