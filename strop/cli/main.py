@@ -27,6 +27,8 @@ def main(argv: list[str] | None = None) -> int:
     # Before torch is loaded: its threads then sleep when they wait. Spinning, their default, makes a run ten
     # times slower as soon as anything else needs a core.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # Python has no standard output at all when it was closed by whoever started it (`>&-`).
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - for the life of the process
     arguments = sys.argv[1:] if argv is None else argv
     code = 0
     try:

@@ -38,7 +38,6 @@ class Console:
         file = file or sys.stdout
         live = file.isatty() if live is None else live
         self._out = open_terminal(file, plain=not live)
-        self._file = file
         self._clock = clock
         self._footer = Footer(clock)
         self._live = (
@@ -106,7 +105,6 @@ class Console:
 
     def _print(self, line: Text) -> None:
         self._out.print(line, soft_wrap=True)
-        self._file.flush()
         self._last_line_at = self._clock()
 
 

@@ -1,9 +1,11 @@
 """How text reaches a terminal, a pipe or a file: styled and live in the first, plain lines in the others."""
 
 from collections.abc import Mapping
-from typing import TextIO
+from typing import TextIO, cast
 
 from rich.console import Console as Terminal
+
+from strop.telemetry.outlet import Outlet
 
 WIDTH = 100
 """Columns of plain output; a terminal has its own."""
@@ -15,9 +17,11 @@ def is_coloured(file: TextIO, environ: Mapping[str, str]) -> bool:
 
 
 def open_terminal(file: TextIO, *, plain: bool) -> Terminal:
-    """A rich console on `file`; a plain one writes no control sequence of any kind."""
+    """A rich console on `file`, which it never fails to write; a plain one writes no control sequence of any
+    kind."""
+    outlet = cast(TextIO, Outlet(file))
     if plain:
         return Terminal(
-            file=file, force_terminal=False, color_system=None, width=WIDTH, highlight=False, emoji=False
+            file=outlet, force_terminal=False, color_system=None, width=WIDTH, highlight=False, emoji=False
         )
-    return Terminal(file=file, force_terminal=True, highlight=False, emoji=False)
+    return Terminal(file=outlet, force_terminal=True, highlight=False, emoji=False)
