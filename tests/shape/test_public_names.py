@@ -15,7 +15,7 @@ PUBLIC = [
 ERRORS = {
     "ConfigError", "DataError", "EngineFailed", "EnvironmentFailed", "GenerateFailed", "InputError",
     "MissingPackage", "NonFinite", "NothingToLearn", "PluginError", "Recorded", "RewardFailed", "RunError",
-    "StropError",
+    "StropError", "TooLong",
 }  # fmt: skip
 
 
