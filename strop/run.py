@@ -101,13 +101,20 @@ class Run:
         """Serve the engine and fill the buffer while the block runs; evaluate first, if the run is new."""
         total = self._config.loop.steps
         self._sink.begin(self._config.name, total, self._first_step)
+        if self._prepared.num_too_long:
+            longest = self._config.prompts.max_tokens
+            self._sink.note(
+                f"{self._prepared.num_too_long} prompts longer than {longest} tokens are left out"
+            )
         async with asyncio.TaskGroup() as tasks:
             background = [tasks.create_task(self._engine.serve())]
             try:
                 await self.restore()
                 if self._first_step == 0:
                     await self._evaluate(0, "start")
-                if self._first_step == total and not self._has_end:
+                if total == 0:
+                    self._totals.evals = {k: {**v, "end": v["start"]} for k, v in self._totals.evals.items()}
+                elif self._first_step == total and not self._has_end:
                     await self._evaluate(total, "end")
                 self._spans.split()
                 self._step_began = time.perf_counter()
@@ -121,8 +128,8 @@ class Run:
 
     @property
     def _has_end(self) -> bool:
-        """Whether every held-out set was evaluated at the end: not so for a run of no steps, nor for one
-        that was killed and is resumed with the number of steps that it had."""
+        """Whether every held-out set was evaluated at the end: not so when a run was killed and goes on with
+        the number of steps that it then had."""
         return all("end" in self._totals.evals[s.name] for s in self._config.eval.datasets)
 
     def steps(self) -> Iterator[int]:
@@ -212,7 +219,7 @@ class Run:
         self._directory.evals.append(line)
         if when in ("start", "end"):
             self._totals.evals.setdefault(result.name, {})[when] = result.as_json()
-        self._sink.evaluated(result.name, result.mean, result.n, when)
+        self._sink.evaluated(result.name, result.mean, result.n, when, failed=result.failed)
 
     async def _checkpoint(self, done: int) -> None:
         self._sink.status(f"checkpoint after {done} steps")
@@ -253,5 +260,7 @@ class Run:
 
     def close(self) -> None:
         """Write the trace and end the compute thread."""
-        self._spans.write(self._directory.path / "trace.json")
-        self._compute.close()
+        try:
+            self._spans.write(self._directory.path / "trace.json")
+        finally:
+            self._compute.close()

@@ -1,7 +1,6 @@
 """`Scorer`: calls a reward under a deadline, again after a failure, and never too many at once."""
 
 import asyncio
-import functools
 import inspect
 import math
 import threading
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from strop.errors import RewardFailed, StropError, boundary, first_line
+from strop.plugins import is_async
 from strop.sample import Sample, Scores
 
 _BACKOFF_S = 0.1
@@ -61,7 +61,7 @@ class Scorer:
 
     async def _call(self, sample: Sample) -> object:
         await self._take_place()
-        thread = None if _is_coroutine_function(self.fn) else self._thread(sample)
+        thread = None if is_async(self.fn) else self._thread(sample)
         try:
             outcome = self.fn(sample) if thread is None else await self._ended(thread)
             return await self._awaited(outcome) if inspect.isawaitable(outcome) else outcome
@@ -132,12 +132,6 @@ class Scorer:
 
     def _late(self) -> RewardFailed:
         return RewardFailed(f"{self._what}: no answer after {self.timeout_s:g} s (reward.timeout_s)")
-
-
-def _is_coroutine_function(fn: Callable[..., Any]) -> bool:
-    if isinstance(fn, functools.partial):
-        return _is_coroutine_function(fn.func)
-    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(type(fn).__call__)
 
 
 def checked(returned: object, what: str) -> Scores:

@@ -34,10 +34,11 @@ class Context:
 
         Number the calls of one sample with `call`: each number has noise of its own.
         """
+        budget = self.sampling.max_tokens if max_tokens is None else max_tokens
         request = Request(
             id=f"generate/{self.sample.prompt_id}/{self.sample.index}/{call}",
             ids=np.asarray(ids, np.int32),
-            sampling=replace(self.sampling, max_tokens=max_tokens or self.sampling.max_tokens),
+            sampling=replace(self.sampling, max_tokens=budget),
             seed=derive(self.seed, "call", call),
         )
         return await self.engine.generate(request)

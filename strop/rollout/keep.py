@@ -8,7 +8,7 @@ import numpy as np
 
 from strop.errors import Recorded, boundary
 from strop.plugins import resolve
-from strop.sample import Group, Status, all_equal
+from strop.sample import Group, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,7 @@ Keep = Callable[[Group], bool | np.bool_ | Drop]
 
 def reward_std(group: Group) -> bool | Drop:
     """Rewards must differ within the group, or its advantages are all 0 (DAPO's dynamic sampling)."""
-    rewards = np.array(group.rewards)
-    return not all_equal(rewards) or Drop(f"all rewards equal: {rewards[0]:g}")
+    return not group.has_equal_rewards or Drop(f"all rewards equal: {group.rewards[0]:g}")
 
 
 def open_keep(spec: str | None) -> Keep | None:

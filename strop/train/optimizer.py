@@ -9,6 +9,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from strop.config.tree import Optim
+from strop.nn.saving import safetensors_at
 
 FILE = "optimizer.safetensors"
 
@@ -85,11 +86,13 @@ class Optimizer:
             for name, parameter in self._parameters
             for kind, value in self._adamw.state[parameter].items()
         }
-        save_file(tensors, directory / FILE, metadata={"updates": str(self.updates)})
+        with safetensors_at(directory / FILE):
+            save_file(tensors, directory / FILE, metadata={"updates": str(self.updates)})
 
     def load(self, directory: Path, *, updates: int) -> None:
         """Take back what `save` wrote."""
-        tensors = load_file(directory / FILE)
+        with safetensors_at(directory / FILE):
+            tensors = load_file(directory / FILE)
         state: dict[torch.Tensor, dict[str, Any]] = {}
         for name, parameter in self._parameters:
             kinds = ("step", "exp_avg", "exp_avg_sq")
