@@ -18,7 +18,6 @@ _PUBLIC = {
     "Tokens": "strop.sample",
     "Config": "strop.config.tree",
     "load_config": "strop.config.load",
-    "train": "strop.loop",
 }
 
 __all__ = sorted(_PUBLIC)

@@ -9,7 +9,7 @@ import strop
 from strop import errors
 
 PUBLIC = [
-    "Config", "Group", "Prompt", "Sample", "Sampling", "Scores", "Status", "Tokens", "load_config", "train",
+    "Config", "Group", "Prompt", "Sample", "Sampling", "Scores", "Status", "Tokens", "load_config",
 ]  # fmt: skip
 
 ERRORS = {
