@@ -50,7 +50,7 @@ class Noise:
         return Completion(ids, np.full(len(ids), LOGP, np.float32), np.zeros(len(ids), np.int32), "stop")
 
 
-Worth = Callable[[Sample], float] | Callable[[Sample], Awaitable[float]]
+Worth = Callable[[Sample], float | Awaitable[float]]
 
 
 def right(sample: Sample) -> float:

@@ -16,7 +16,7 @@ from strop.runtime.compute import Compute
 from strop.sample import Sampling
 
 PROMPT = list(range(40, 57))
-LONG = 60
+LONG = 32
 
 
 @asynccontextmanager

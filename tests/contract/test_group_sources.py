@@ -25,7 +25,7 @@ def task(rng, **_):
     return {"prompt": f"{rng.randrange(10**9)}", "label": "x"}
 
 
-def odd(sample):
+async def odd(sample):
     return float(ord(sample.response[0]) % 2)
 
 

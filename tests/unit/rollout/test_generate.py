@@ -103,6 +103,16 @@ async def test_a_call_gets_the_whole_budget_unless_it_asks_for_less():
     assert [r.sampling.max_tokens for r in engine.requests] == [7, 20]
 
 
+async def test_a_call_for_no_tokens_is_not_one_for_the_whole_budget():
+    engine = Scripted("42")
+
+    async def generate(prompt, ctx):
+        await ctx.complete(ctx.renderer.prompt(prompt), max_tokens=0)
+
+    await finished(player_of(engine, generate=generate))
+    assert engine.requests[0].sampling.max_tokens == 0
+
+
 async def test_sample_can_be_grown_turn_by_turn():
     async def generate(prompt, ctx):
         ids = ctx.renderer.prompt(prompt)
