@@ -34,8 +34,9 @@ run: $(STAMP)
 	$(BIN)/strop model pull smollm2-135m
 	$(BIN)/strop train examples/numbers/run.toml
 
+# Two workers with one compute thread each: two teams of threads on two cores would wait for each other.
 test: $(STAMP)
-	$(BIN)/python -m pytest -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -q -m slow

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 from strop.config.keys import Section
 from strop.config.schema import KeyPath, Leaf, children
@@ -74,9 +74,13 @@ def flatten_free(value: Any, path: KeyPath, source: Source) -> Iterator[Put | Pr
 
 
 def absolute(leaf: Leaf, value: Any, base: Path) -> Any:
-    """A value that names a file, from the root; any other value as it is."""
-    if isinstance(value, list):
-        return [absolute(leaf, element, base) for element in value]
+    """A value that names a file, from the root; any other value, also one of the wrong type, as it is."""
+    if get_origin(leaf.type) is list:
+        return [_absolute(leaf, element, base) for element in value] if isinstance(value, list) else value
+    return _absolute(leaf, value, base)
+
+
+def _absolute(leaf: Leaf, value: Any, base: Path) -> Any:
     if not isinstance(value, str) or not value:
         return value
     match leaf.names:

@@ -233,7 +233,7 @@ TOML = {
         "run.toml: model is missing: text; add model at the top of the run file, or give --model (--hf-checkpoint)"
     ),
     ('files = ["data.jsonl"]', 'files = "data.jsonl"'): (
-        'run.toml:3: prompts.files = "HERE/data.jsonl" must be a list of texts; the default is []'
+        'run.toml:3: prompts.files = "data.jsonl" must be a list of texts; the default is []'
     ),
     ("[prompts]", "[prompts]\nseed = true"): (
         "run.toml:3: prompts.seed = true must be a whole number; the default is 42"

@@ -24,6 +24,8 @@ from run_facts import (
     summary,
 )
 
+pytestmark = pytest.mark.xdist_group("e2e")  # one warm process, one uninterrupted run
+
 RUN = Path(__file__).with_name("run.toml")
 KILLED = -signal.SIGKILL
 
@@ -110,6 +112,7 @@ def test_a_run_killed_in_the_middle_of_a_checkpoint_ends_as_if_it_had_not_been(
     assert_same(whole, path, capsys)
 
 
+@pytest.mark.slow
 def test_a_run_killed_twice_once_before_any_checkpoint_ends_as_if_it_had_not_been(
     shell: Shell, whole: Path, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -177,6 +180,7 @@ def test_another_seed_makes_another_run_and_compare_names_the_first_difference(
     assert difference.startswith("step 0: ")
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_step_and_checkpoints_and_the_run_can_go_on(
     shell: Shell, whole: Path, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -195,6 +199,7 @@ def test_ctrl_c_ends_the_step_and_checkpoints_and_the_run_can_go_on(
     assert_same(whole, path, capsys)
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_ends_the_run_at_once_in_one_line(
     shell: Shell, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -225,6 +230,7 @@ def test_resume_of_a_finished_run_changes_nothing(shell: Shell, whole: Path) -> 
     assert content(whole) == before
 
 
+@pytest.mark.slow
 def test_a_finished_run_can_be_made_longer(shell: Shell, path: Path) -> None:
     flags = ["--train.optim.warmup", "0", "--train.optim.schedule", "constant", "--loop.steps"]
     shell.run("train", RUN, "--store.dir", path, *flags, "1")

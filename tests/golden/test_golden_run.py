@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 VALUES = HERE / "golden_run.json"
 NAMES = ("reward/mean", "rollout/behavior_logp", "train/loss", "train/grad_norm", "train/entropy", "train/kl_loss")
 FLAGS = [
-    *("--loop.steps", "20", "--telemetry.sinks", "[]", "--rollout.samples_per_prompt", "8"),
+    *("--loop.steps", "20", "--telemetry.sinks", "[]", "--rollout.samples_per_prompt", "4"),
     *("--rollout.batch_size", "4", "--rollout.max_response_tokens", "6", "--algo.kl_loss_coef", "0.01"),
     *("--algo.entropy_coef", "0.001", "--train.updates_per_step", "2", "--train.max_tokens_per_device", "64"),
     *("--runtime.threads", "1", "--eval.datasets", "[]", "--train.optim.lr", "1e-3"),

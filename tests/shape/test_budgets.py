@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,16 +25,26 @@ GLOBAL_RANDOM_ALLOWED = {"strop/nn/tiny.py": "transformers initialises from it; 
 ENVIRONMENT_ALLOWED = ("strop/config/", "strop/cli/")
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    return list(ast.walk(tree_of(path)))
+
+
 def parsed(paths: list[Path]) -> Iterator[tuple[str, ast.Module]]:
     for path in paths:
-        yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text())
+        yield path.relative_to(ROOT).as_posix(), tree_of(path)
 
 
 def nodes(paths: list[Path], kind: type | tuple[type, ...]) -> Iterator[tuple[str, ast.AST]]:
-    for name, tree in parsed(paths):
-        for node in ast.walk(tree):
+    for path in paths:
+        for node in nodes_of(path):
             if isinstance(node, kind):
-                yield name, node
+                yield path.relative_to(ROOT).as_posix(), node
 
 
 def at(name: str, node: ast.AST) -> str:

@@ -41,7 +41,7 @@ def one_edit(draw: st.DrawFn, words: list[str]) -> str:
     return draw(st.sampled_from([edit for edit in edits if edit != word] or [word + "x"]))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(one_edit(FLAGS), st.sampled_from([[], ["1"], ["true"], ["x"]]))
 def test_a_misspelt_flag_is_refused(flag: str, values: list[str]) -> None:
     is_right = flag in FLAGS or flag in names() or resolve(flag.removeprefix("--").split("."))
@@ -51,7 +51,7 @@ def test_a_misspelt_flag_is_refused(flag: str, values: list[str]) -> None:
         assert "\n" not in str(caught.value)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(one_edit(KEYS), st.sampled_from(["1", "true", "'x'", "[]"]))
 def test_a_misspelt_key_is_refused(tmp_path_factory: pytest.TempPathFactory, key: str, value: str) -> None:
     if key not in KEYS and not resolve(key.split(".")):

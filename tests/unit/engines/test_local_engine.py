@@ -121,7 +121,7 @@ async def test_drawn_tokens_follow_the_distribution(tiny):
 
 
 async def test_requests_beyond_the_cache_wait_their_turn(tiny):
-    requests, most = [request(i, PROMPTS[i % 4]) for i in range(12)], 0
+    requests, most = [request(i, PROMPTS[i % 4], n=6) for i in range(5)], 0
     async with engine_of(tiny, max_tokens=64) as engine:
         tasks = [asyncio.ensure_future(engine.generate(r)) for r in requests]
         while not all(task.done() for task in tasks):

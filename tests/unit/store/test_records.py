@@ -26,7 +26,7 @@ def through_text(record):
 
 
 @given(tokens())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_tokens_survive_json(before):
     assert tokens_from_json(through_text(tokens_to_json(before))) == before
 
@@ -38,7 +38,7 @@ def test_a_prompt_survives_json(before):
 
 
 @given(samples())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_a_sample_survives_json(before):
     assert_same(before, sample_from_json(through_text(sample_to_json(before))))
 
