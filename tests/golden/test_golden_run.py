@@ -13,7 +13,14 @@ from strop.cli.main import main
 
 HERE = Path(__file__).parent
 VALUES = HERE / "golden_run.json"
-NAMES = ("reward/mean", "rollout/behavior_logp", "train/loss", "train/grad_norm", "train/entropy", "train/kl_loss")
+NAMES = (
+    "reward/mean",
+    "rollout/behavior_logp",
+    "train/loss",
+    "train/grad_norm",
+    "train/entropy",
+    "train/kl_loss",
+)
 FLAGS = [
     *("--loop.steps", "20", "--telemetry.sinks", "[]", "--rollout.samples_per_prompt", "4"),
     *("--rollout.batch_size", "4", "--rollout.max_response_tokens", "6", "--algo.kl_loss_coef", "0.01"),

@@ -3,8 +3,6 @@
 import json
 import os
 
-
-
 from strop.runtime.machine import Machine, cpu_facts, cpu_quotas, usable_cores
 
 
