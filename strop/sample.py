@@ -4,7 +4,7 @@ Token ids are the truth and text is a view.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -161,8 +161,7 @@ class Sample:
     @property
     def response_tokens(self) -> Tokens:
         """Everything after the prompt, tool tokens included."""
-        s = slice(self.prompt_length, None)
-        return Tokens(*(getattr(self.sequence, spec.name)[s] for spec in fields(Tokens)))
+        return self.sequence.after(self.prompt_length)
 
     @property
     def tokens(self) -> list[int]:

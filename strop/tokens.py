@@ -4,8 +4,8 @@ The one place where these arrays are held together, so their lengths can only di
 are checked.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,15 @@ from numpy.typing import NDArray
 
 class MalformedTokens(ValueError):
     """`Tokens` whose arrays cannot be true together. A bug in whoever made them, hence not an InputError."""
+
+
+_COLUMNS: dict[str, type[np.generic]] = {
+    "ids": np.int32,
+    "sampled": np.bool_,
+    "mask": np.bool_,
+    "behavior": np.float32,
+    "versions": np.int32,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,30 +41,38 @@ class Tokens:
     versions: NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        dtypes = (np.int32, np.bool_, np.bool_, np.float32, np.int32)
-        for spec, dtype in zip(fields(self), dtypes, strict=True):
-            array: NDArray[Any] = np.array(getattr(self, spec.name), dtype=dtype)
-            array.flags.writeable = False
-            object.__setattr__(self, spec.name, array)
+        for name, dtype in _COLUMNS.items():
+            object.__setattr__(self, name, _frozen(np.array(getattr(self, name), dtype=dtype)))
         self._check()
 
     def _check(self) -> None:
-        shapes = {spec.name: getattr(self, spec.name).shape for spec in fields(self)}
+        shapes = {name: getattr(self, name).shape for name in _COLUMNS}
         if any(shape != self.ids.shape or len(shape) != 1 for shape in shapes.values()):
             raise MalformedTokens(f"Tokens need five arrays of one length, got {shapes}")
-        rules = {
-            "ids must be ≥ 0": self.ids >= 0,
-            "mask may only hold where sampled does": ~self.mask | self.sampled,
-            "behavior must be a log-prob (finite, ≤ 0) where sampled": ~self.sampled
-            | (np.isfinite(self.behavior) & (np.nan_to_num(self.behavior) <= 0)),
-            "behavior must be NaN where not sampled": self.sampled | np.isnan(self.behavior),
-            "versions must be ≥ 0 where sampled and −1 elsewhere": np.where(
-                self.sampled, self.versions >= 0, self.versions == -1
-            ),
-        }
+        known = ~np.isnan(self.behavior)
+        with np.errstate(invalid="ignore"):
+            rules = {
+                "ids must be ≥ 0": self.ids >= 0,
+                "mask may only hold where sampled does": self.mask <= self.sampled,
+                "behavior must be a log-prob (finite, ≤ 0) where sampled": ~self.sampled
+                | ((self.behavior <= 0) & (self.behavior > -np.inf)),
+                "behavior must be NaN where not sampled": known <= self.sampled,
+                "versions must be ≥ 0 where sampled and −1 elsewhere": np.where(
+                    self.sampled, self.versions >= 0, self.versions == -1
+                ),
+            }
         for rule, holds in rules.items():
             if not holds.all():
                 raise MalformedTokens(f"Tokens: {rule}; it does not at position {int(np.argmin(holds))}")
+
+    @classmethod
+    def _whole(cls, columns: Iterable[NDArray[Any]]) -> "Tokens":
+        """From columns of the right types that come from checked Tokens, position by position: a part of
+        what is well formed, or two such end to end, is well formed too."""
+        made = object.__new__(cls)
+        for name, column in zip(_COLUMNS, columns, strict=True):
+            object.__setattr__(made, name, _frozen(column))
+        return made
 
     @classmethod
     def context(cls, ids: Sequence[int] | NDArray[np.int32]) -> "Tokens":
@@ -87,14 +104,16 @@ class Tokens:
         return len(self.ids)
 
     def __add__(self, other: "Tokens") -> "Tokens":
-        return Tokens(
-            *(np.concatenate([getattr(self, s.name), getattr(other, s.name)]) for s in fields(self))
-        )
+        return Tokens._whole(np.concatenate([getattr(self, n), getattr(other, n)]) for n in _COLUMNS)
+
+    def after(self, start: int) -> "Tokens":
+        """The tokens from position `start` on."""
+        return Tokens._whole(getattr(self, name)[start:] for name in _COLUMNS)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tokens) and all(
-            np.array_equal(getattr(self, s.name), getattr(other, s.name), equal_nan=s.name == "behavior")
-            for s in fields(self)
+            np.array_equal(getattr(self, name), getattr(other, name), equal_nan=name == "behavior")
+            for name in _COLUMNS
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -102,3 +121,8 @@ class Tokens:
     def untrained(self) -> "Tokens":
         """The same tokens with an empty mask."""
         return replace(self, mask=np.zeros(len(self), bool))
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array
