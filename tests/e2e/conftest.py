@@ -1,6 +1,5 @@
 """What the end-to-end tests share: a shell, and one run that nobody interrupted."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -12,16 +11,14 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """The seconds that torch takes to import pass while other tests run; a worker begins when it must."""
-    is_worker = "PYTEST_XDIST_WORKER" in os.environ
-    if not is_worker and any(item.path.parent == HERE for item in session.items):
+    """The seconds that torch takes to import pass while other tests run."""
+    if any(item.path.parent == HERE for item in session.items):
         warm_up()
 
 
 @pytest.fixture(scope="session")
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     """Commands whose `model = "tiny"` is there."""
-    warm_up()
     home = tmp_path_factory.mktemp("home")
     make_tiny(home / "models" / "tiny")
     return Shell(home, tmp_path_factory.mktemp("logs"))

@@ -12,8 +12,6 @@ from strop.render.bytes import END_OF_TURN, ByteRenderer
 from strop.sample import Sample
 from strop.store.reader import RunReader
 
-pytestmark = pytest.mark.xdist_group("e2e")  # one warm process, one uninterrupted run
-
 # T tokens, V vocabulary
 
 

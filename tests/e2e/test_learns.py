@@ -10,8 +10,6 @@ from run_facts import books, summary
 
 from strop.store.reader import RunReader
 
-pytestmark = pytest.mark.xdist_group("e2e")  # one warm process, one uninterrupted run
-
 EXAMPLE = Path(__file__).parents[2] / "examples/first_run/run.toml"
 SHORT = "--rollout.batch_size 3 --eval.datasets.0.n 8 --train.optim.warmup 0 --runtime.threads 1"
 

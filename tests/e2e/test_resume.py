@@ -24,8 +24,6 @@ from run_facts import (
     summary,
 )
 
-pytestmark = pytest.mark.xdist_group("e2e")  # one warm process, one uninterrupted run
-
 RUN = Path(__file__).with_name("run.toml")
 KILLED = -signal.SIGKILL
 

@@ -13,8 +13,6 @@ from run_facts import books, content, summary
 
 from strop.cli.main import main
 
-pytestmark = pytest.mark.xdist_group("e2e")  # one warm process, one uninterrupted run
-
 SMALL = Path(__file__).with_name("run.toml")
 RUN = """model = "tiny"
 [prompts]
