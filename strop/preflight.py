@@ -22,7 +22,7 @@ from strop.rollout.group import Generate
 from strop.rollout.keep import Keep, open_keep
 from strop.runtime.machine import Machine
 from strop.runtime.plan import Plan, make_plan
-from strop.sample import Prompt, Sampling
+from strop.sample import Prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,6 @@ class Prepared:
     generate: Generate | None
     num_too_long: int = 0
     """Rows that `prompts.max_tokens` left out."""
-
-    def sampling(self, temperature: float) -> Sampling:
-        """With the run's limits."""
-        rollout = self.config.rollout
-        return Sampling(rollout.max_response_tokens, temperature, tuple(rollout.stop_token_ids))
 
 
 def prepare(config: Config) -> Prepared:

@@ -19,6 +19,7 @@ from strop.preflight import Prepared
 from strop.rollout.episode import Parts
 from strop.rollout.group import Player
 from strop.rollout.rollouts import Rollouts
+from strop.rollout.sampling import eval_sampling
 from strop.runtime.compute import Compute
 from strop.runtime.plan import Plan
 from strop.sample import Group
@@ -53,7 +54,13 @@ class Run:
         )
         self.sync: Transport = Share(self._engine)
         self.buffer = Buffer(groups_per_step=self.plan.groups_per_step, staleness=config.buffer.staleness)
-        parts = Parts(self._engine, prepared.renderer, prepared.make_env, config.env)
+        parts = Parts(
+            self._engine,
+            prepared.renderer,
+            prepared.make_env,
+            config.env,
+            max_context_tokens=config.rollout.max_context_tokens,
+        )
         self._player = Player(parts, prepared.scorer, prepared.generate, seed=config.loop.seed)
         self._rollouts = Rollouts(
             self._player, prepared.source, config.rollout, keep=prepared.keep, ledger=directory.ledger
@@ -196,7 +203,7 @@ class Run:
     async def _evaluate(self, done: int, when: str) -> None:
         for section in self._config.eval.datasets:
             prompts = self._prepared.eval_sets[section.name]
-            sampling = self._prepared.sampling(section.temperature)
+            sampling = eval_sampling(section, self._config.rollout)
 
             def show(finished: int, of: int, name: str = section.name) -> None:
                 self._sink.status(f"eval {name} {finished}/{of} prompts")

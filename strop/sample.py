@@ -61,6 +61,21 @@ class Sampling:
     """0 is greedy; then the recorded log-probs are those at temperature 1."""
     stop_token_ids: tuple[int, ...] = ()
     """Ids that end a turn, beside the renderer's own; the id itself is kept and trained."""
+    top_p: float = 1.0
+    """Draw from the smallest set of likeliest tokens with this probability."""
+    top_k: int = -1
+    """Draw from so many likeliest tokens; −1: from all."""
+    min_p: float = 0.0
+    """Leave out tokens less likely than this times the likeliest."""
+    stop: tuple[str, ...] = ()
+    """Texts that end a turn once they are in it; the tokens that made them are kept and trained."""
+    ignore_eos: bool = False
+    """Do not end a turn at the renderer's own ids."""
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether tokens are drawn from the whole distribution, so that no set need be kept."""
+        return self.top_p == 1 and self.top_k == -1 and self.min_p == 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,14 +64,7 @@ SYNC = (
 
 ROLLOUT = (
     Answer("--rollout-function-path --eval-function-path", f"{SIGNATURE}; see --rollout.generate"),
-    Answer("--rollout-top-p", f"{LATER}: sampling is from the whole distribution", holds=("1",)),
-    Answer("--rollout-top-k", f"{LATER}: sampling is from the whole distribution", holds=("-1",)),
-    Answer(
-        "--rollout-max-context-len",
-        f"{LATER}: use --prompts.max_tokens and --rollout.max_response_tokens, whose sum is the context",
-    ),
     Answer("--rollout-skip-special-tokens", f"{LATER}: samples are token ids, text is a view"),
-    Answer("--rollout-stop", f"{LATER}: stop strings; use --rollout.stop_token_ids"),
     Answer(
         "--partial-rollout --mask-offpolicy-in-partial-rollout",
         f"{LATER}: a surplus group is dropped by name",
@@ -100,7 +93,6 @@ DATA = (
     Answer(
         "--disable-rollout-global-dataset --data-source-path", f"{LATER}: use --prompts.source file.py:name"
     ),
-    Answer("--apply-chat-template-kwargs", f"{LATER}: arguments of the chat template"),
     Answer("--multimodal-keys", f"{LATER}: prompts are text"),
     Answer("--start-rollout-id", RESUMES),
     Answer("--micro-batch-size --balance-data --balance-by-flops --data-pad-size-multiplier", PACKED),
@@ -197,12 +189,8 @@ LOGGING = (
 )
 
 REWARD = (
-    Answer(
-        "--rm-type",
-        f"{LATER} by slime's names; --reward.fn takes exact, regex, first_number, format or file.py:name",
-    ),
     Answer("--custom-rm-path", f"{SIGNATURE}; --reward.fn file.py:name takes a function of the sample"),
-    Answer("--reward-key --group-rm --rm-url", f"{LATER}: --reward.fn gives one number for one sample"),
+    Answer("--group-rm --rm-url", LATER),
     Answer("--custom-reward-post-process-path --custom-convert-samples-to-train-data-path", SIGNATURE),
 )
 

@@ -17,11 +17,35 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Beta = Annotated[float, Field(ge=0, lt=1)]
 
 
+class Part(Section):
+    """One source of a mixture of prompts."""
+
+    name: Name = key()
+    """Of the part: it goes into ids and into `metadata.source_name`."""
+    weight: float = key(1.0, gt=0)
+    """Share of the prompts drawn from it, relative to the other parts."""
+    files: list[Text] = key(list, path="file")
+    """As `prompts.files`."""
+    source: Text | None = key(None, path="plugin")
+    """As `prompts.source`."""
+    options: Options = key(dict)
+    """Keyword arguments of `source`."""
+    input_key: Text | None = key(None)
+    """Unset: `prompts.input_key`."""
+    label_key: Text | None = key(None)
+    """Unset: `prompts.label_key`."""
+    reward: Text | None = key(None, path="plugin")
+    """Scores this part's samples instead of `reward.fn`."""
+
+
 class Prompts(Section):
-    """Where tasks come from: files of rows, or a procedural source; one of the two."""
+    """Where tasks come from: files of rows, a procedural source, or a mixture; one of the three."""
 
     files: list[Text] = key(list, slime="--prompt-data", path="file")
-    """JSONL files, read in order."""
+    """JSONL (also .gz) and Parquet files, and directories that `datasets` saved, read in order; `path@[a:b]`
+    takes a slice."""
+    mixture: list[Part] = key(list)
+    """`[[prompts.mixture]]` tables: prompts are drawn from several parts by weight."""
     source: Text | None = key(None, path="plugin")
     """A function `(rng, **options) -> {"prompt": …, "label": …}` that makes a task: `file.py:name`."""
     options: Options = key(dict)
@@ -31,13 +55,20 @@ class Prompts(Section):
     label_key: Text = key("label", slime="--label-key")
     """Field of a row that holds what the reward compares with."""
     metadata_key: Text = key("metadata", slime="--metadata-key")
-    """Field of a row that holds a table of further facts; may be absent."""
+    """Field of a row that holds a table of further facts; may be absent. Of these, `rm_type` names the reward
+    of the row and `max_response_tokens` lowers its budget."""
+    metadata_fields: list[Text] = key(list)
+    """Further fields of a row to put into its metadata, each under its own name."""
     tool_key: Text = key("tools", slime="--tool-key")
     """Field of a row that holds tool descriptions for the chat template; may be absent."""
     chat_template: bool = key(True, slime="--apply-chat-template")
     """Render prompts with the model's chat template; text becomes one user message. false: text as it is."""
+    chat_template_kwargs: Options = key(dict, slime="--apply-chat-template-kwargs")
+    """Keyword arguments of the chat template, e.g. `{ enable_thinking = false }`."""
     max_tokens: int | None = key(None, slime="--rollout-max-prompt-len", ge=1)
     """Prompts longer than this are left out, and counted."""
+    on_bad_row: Literal["stop", "skip"] = key("stop")
+    """A row that is malformed or lacks its prompt ends the run before it begins, or is left out and counted."""
     shuffle: bool = key(True)
     """A new order in each epoch, from `seed` and the epoch alone. slime: --rollout-shuffle."""
     seed: int = key(42, slime="--rollout-seed", ge=0)
@@ -79,8 +110,21 @@ class Rollout(Section):
     """Tokens after the prompt at most, over all turns, tool tokens included."""
     temperature: float = key(1.0, slime="--rollout-temperature", gt=0)
     """Also divides the trainer's logits, so that both sides speak of one distribution."""
+    top_p: float = key(1.0, slime="--rollout-top-p", gt=0, le=1)
+    """Draw from the smallest set of likeliest tokens that holds this probability. The set is kept with each
+    token, and the trainer's log-probs are of the same set."""
+    top_k: int = key(-1, slime="--rollout-top-k", ge=-1)
+    """Draw from this many likeliest tokens; −1: from all."""
+    min_p: float = key(0.0, ge=0, lt=1)
+    """Leave out tokens that are less likely than this times the likeliest."""
+    max_context_tokens: int | None = key(None, slime="--rollout-max-context-len", ge=2)
+    """Prompt and response together at most: a long prompt lowers the budget of its response."""
+    stop: list[Text] = key(list, slime="--rollout-stop")
+    """Texts that end a reply once they are in it; the tokens that made them stay, and are trained."""
     stop_token_ids: list[int] = key(list, slime="--rollout-stop-token-ids")
     """Ids that end a reply, beside the model's own end-of-turn ids."""
+    ignore_eos: bool = key(False)
+    """Do not end a reply at the model's own end-of-turn ids: for measuring speed at a fixed length."""
     over_sample: int = key(0, ge=0)
     """Groups started beyond `batch_size` in the first round; surplus groups are dropped by name.
     slime: --over-sampling-batch-size, which counts from 0."""
@@ -90,15 +134,26 @@ class Rollout(Section):
     """Rounds of replacing dropped groups before the run stops and says that there is nothing to learn."""
     generate: Text | None = key(None, path="plugin")
     """A function `async (prompt, ctx) -> list[Sample]` that replaces the whole episode."""
+    hooks: list[Text] = key(list, path="plugin")
+    """Functions `(sample) -> None`, each called with every finished sample before it is rewarded.
+    slime: --rollout-sample-hook-path."""
 
 
 class Reward(Section):
     """What a sample is worth."""
 
-    fn: Text = key("exact", path="plugin")
-    """`exact`, `regex`, `first_number`, `format`, or `file.py:name` of a function of the sample."""
+    fn: Text = key("exact", slime="--rm-type", path="plugin")
+    """A built-in name (`strop doctor --rewards` lists them), or `file.py:name` of a function of the sample."""
+    weights: dict[str, float] = key(dict)
+    """Several rewards and their weights, instead of `fn`: `{ math = 1.0, format = 0.2 }`. The weighted sum is
+    trained on; each is recorded by its name."""
     options: Options = key(dict)
-    """Keyword arguments of the reward."""
+    """Keyword arguments of the reward; with `weights`, one table of them for each name."""
+    score_key: Text | None = key(None, slime="--reward-key")
+    """For a reward that returns a table of scores: the one to train on; the others are recorded."""
+    group: bool = key(False)
+    """The function is called once with all samples of a group and returns a list, in their order.
+    slime: --group-rm."""
     timeout_s: float = key(30.0, gt=0)
     """For one call; a call that takes longer is retried, then its group is dropped and counted."""
     retries: int = key(2, ge=0)
@@ -161,6 +216,17 @@ class Optim(Section):
     """Updates of linear warm-up."""
 
 
+class Lora(Section):
+    """Low-rank adapters (arXiv:2106.09685): the model's own weights stay as they are."""
+
+    rank: int = key(0, ge=0)
+    """Of the adapters; 0 trains the whole model."""
+    alpha: float = key(32.0, gt=0)
+    """The adapter's product is scaled by alpha / rank."""
+    targets: list[Text] = key(lambda: ["all-linear"])
+    """Endings of the names of the matrices that get one; `all-linear`: every matrix but the head."""
+
+
 class Train(Section):
     """How a batch becomes an update."""
 
@@ -178,6 +244,7 @@ class Train(Section):
     on_nan: Literal["stop", "skip"] = key("stop")
     """When a loss or gradient is not finite: end the run, or skip the update and count it."""
     optim: Optim = key(Optim)
+    lora: Lora = key(Lora)
 
 
 class Sync(Section):
@@ -188,22 +255,43 @@ class Sync(Section):
 
 
 class EvalSet(Section):
-    """One held-out data set."""
+    """One held-out data set. What is unset is as in training, but for the temperature."""
 
     name: Name = key()
     """Of its figures: `eval.<name>` in metrics and summary."""
     files: list[Text] = key(list, path="file")
-    """JSONL files."""
+    """As `prompts.files`."""
     source: Text | None = key(None, path="plugin")
     """A procedural source, as in `prompts.source`."""
     options: Options = key(dict)
     """Keyword arguments of `source`."""
     n: int | None = key(None, ge=1)
     """Prompts to take from the start; needed with `source`, all rows when unset."""
+    input_key: Text | None = key(None)
+    """Unset: `prompts.input_key`. slime: --eval-input-key."""
+    label_key: Text | None = key(None)
+    """Unset: `prompts.label_key`. slime: --eval-label-key."""
+    tool_key: Text | None = key(None)
+    """Unset: `prompts.tool_key`. slime: --eval-tool-key."""
+    reward: Text | None = key(None, path="plugin")
+    """Scores this set instead of the run's reward: a name, or `file.py:name`."""
     samples_per_prompt: int = key(1, ge=1)
-    """Samples of each prompt; the mean is over all. slime: --n-samples-per-eval-prompt."""
+    """Samples of each prompt; the mean is over all, and pass@k is told for k up to it.
+    slime: --n-samples-per-eval-prompt."""
+    pass_threshold: float = key(1.0)
+    """A sample passes, for pass@k, when its reward is at least this."""
     temperature: float = key(0.0, ge=0)
     """0 is greedy. slime: --eval-temperature."""
+    top_p: float | None = key(None, gt=0, le=1)
+    """Unset: `rollout.top_p`. slime: --eval-top-p."""
+    top_k: int | None = key(None, ge=-1)
+    """Unset: `rollout.top_k`. slime: --eval-top-k."""
+    min_p: float | None = key(None, ge=0, lt=1)
+    """Unset: `rollout.min_p`."""
+    max_response_tokens: int | None = key(None, ge=1)
+    """Unset: `rollout.max_response_tokens`. slime: --eval-max-response-len."""
+    stop: list[Text] | None = key(None)
+    """Unset: `rollout.stop`."""
 
 
 class Eval(Section):
@@ -235,11 +323,26 @@ class Runtime(Section):
     """Compute threads; unset: the cores that this process may use."""
 
 
+class Wandb(Section):
+    """Weights & Biases; needs strop[wandb]."""
+
+    project: Text = key("strop", slime="--wandb-project")
+    """Project that the run appears in."""
+    group: Text | None = key(None, slime="--wandb-group")
+    """Group of runs that it belongs to."""
+    entity: Text | None = key(None, slime="--wandb-team")
+    """Team or user; unset: the account's own."""
+    mode: Literal["offline", "online"] = key("offline", slime="--wandb-mode")
+    """`offline`: files in the run directory, for `wandb sync`."""
+
+
 class Telemetry(Section):
     """What is shown while it runs; metrics.jsonl is always written."""
 
-    sinks: list[Literal["console"]] = key(lambda: ["console"])
-    """`console`: live in a terminal, plain lines elsewhere."""
+    sinks: list[Literal["console", "tensorboard", "wandb"]] = key(lambda: ["console"])
+    """`console`: live in a terminal, plain lines elsewhere. `tensorboard` and `wandb` write into the run
+    directory. slime: --use-tensorboard, --use-wandb."""
+    wandb: Wandb = key(Wandb)
     show_sample_every: int = key(5, ge=0)
     """Steps between samples shown on the console; 0: never."""
 

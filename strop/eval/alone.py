@@ -10,6 +10,7 @@ from strop.nn.loading import load_model
 from strop.preflight import Prepared
 from strop.rollout.episode import Parts
 from strop.rollout.group import Player
+from strop.rollout.sampling import eval_sampling
 from strop.runtime.compute import Compute
 
 
@@ -24,13 +25,19 @@ async def evaluate_alone(prepared: Prepared) -> list[Evaluation]:
         max_tokens=config.engine.max_tokens,
         stop_ids=prepared.renderer.stop_ids,
     )
-    parts = Parts(engine, prepared.renderer, prepared.make_env, config.env)
+    parts = Parts(
+        engine,
+        prepared.renderer,
+        prepared.make_env,
+        config.env,
+        max_context_tokens=config.rollout.max_context_tokens,
+    )
     player = Player(parts, prepared.scorer, prepared.generate, seed=config.loop.seed)
     results = []
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(engine.serve())
         for section in config.eval.datasets:
-            sampling = prepared.sampling(section.temperature)
+            sampling = eval_sampling(section, config.rollout)
             results.append(await evaluate(player, section, prepared.eval_sets[section.name], sampling))
         serving.cancel()
     compute.close()

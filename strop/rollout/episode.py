@@ -34,6 +34,8 @@ class Parts:
     renderer: Renderer
     make_env: Callable[[], Environment]
     env: Env
+    max_context_tokens: int | None = None
+    """Prompt and response together at most."""
     generate_timeout_s: float = 600.0
     """For one call of `rollout.generate`."""
 

@@ -14,6 +14,7 @@ from strop.randomness import derive
 from strop.render.base import Renderer
 from strop.rewards.call import Scorer, checked
 from strop.rollout.episode import Parts, play
+from strop.rollout.sampling import lowered
 from strop.sample import Group, Prompt, Sample, Sampling, Status
 
 
@@ -60,6 +61,8 @@ class Player:
     async def finish(self, group: Group, sampling: Sampling, *, purpose: str, step: int) -> None:
         """Complete every sample of the group. User code's errors end up on them; others are raised."""
         ids = self.parts.renderer.prompt(group.prompt)
+        most = self.parts.max_context_tokens
+        sampling = lowered(sampling, group.prompt, prompt_tokens=len(ids), max_context_tokens=most)
         async with asyncio.TaskGroup() as tasks:
             for member, sample in enumerate(group.samples):
                 sample.sampling = sampling

@@ -18,7 +18,8 @@ from strop.errors import NothingToLearn
 from strop.prompts.base import PromptSource
 from strop.rollout.group import Player, new_group
 from strop.rollout.keep import Drop, Keep, judge
-from strop.sample import Group, Prompt, Sampling
+from strop.rollout.sampling import run_sampling
+from strop.sample import Group, Prompt
 from strop.store.ledger import Entry, Event, Ledger
 
 
@@ -80,11 +81,7 @@ class Rollouts:
     async def _round(self, step: int, n: int, report: Report) -> list[Group]:
         groups = [self._new_group(step, report.rounds, prompt) for prompt in self._source.next(n)]
         report.rounds, report.issued = report.rounds + 1, report.issued + n
-        sampling = Sampling(
-            max_tokens=self._section.max_response_tokens,
-            temperature=self._section.temperature,
-            stop_token_ids=tuple(self._section.stop_token_ids),
-        )
+        sampling = run_sampling(self._section)
         done = 0
 
         async def finish(group: Group) -> None:

@@ -1,0 +1,49 @@
+"""Which sampling a sample gets: the run's or a held-out set's, lowered to what its prompt leaves room for."""
+
+from dataclasses import replace
+
+from strop.config.tree import EvalSet, Rollout
+from strop.sample import Prompt, Sampling
+
+BUDGET = "max_response_tokens"
+"""Metadata of a prompt that lowers the budget of its samples."""
+
+
+def run_sampling(section: Rollout) -> Sampling:
+    """Of training samples."""
+    return Sampling(
+        max_tokens=section.max_response_tokens,
+        temperature=section.temperature,
+        stop_token_ids=tuple(section.stop_token_ids),
+        top_p=section.top_p,
+        top_k=section.top_k,
+        min_p=section.min_p,
+        stop=tuple(section.stop),
+        ignore_eos=section.ignore_eos,
+    )
+
+
+def eval_sampling(section: EvalSet, rollout: Rollout) -> Sampling:
+    """Of a held-out set: the run's, where the set does not say otherwise."""
+    own = {
+        "max_tokens": section.max_response_tokens,
+        "top_p": section.top_p,
+        "top_k": section.top_k,
+        "min_p": section.min_p,
+        "stop": None if section.stop is None else tuple(section.stop),
+    }
+    given = {name: value for name, value in own.items() if value is not None}
+    return replace(run_sampling(rollout), temperature=section.temperature, **given)
+
+
+def lowered(
+    sampling: Sampling, prompt: Prompt, *, prompt_tokens: int, max_context_tokens: int | None
+) -> Sampling:
+    """The same with the budget of one prompt: its own (`metadata.max_response_tokens`), and what
+    `rollout.max_context_tokens` leaves beside it. Preflight has seen that at least one token is left."""
+    limits = [sampling.max_tokens]
+    if BUDGET in prompt.metadata:
+        limits.append(prompt.metadata[BUDGET])
+    if max_context_tokens is not None:
+        limits.append(max_context_tokens - prompt_tokens)
+    return replace(sampling, max_tokens=min(limits))
