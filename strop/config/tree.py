@@ -68,7 +68,7 @@ class Prompts(Section):
     max_tokens: int | None = key(None, slime="--rollout-max-prompt-len", ge=1)
     """Prompts longer than this are left out, and counted."""
     on_bad_row: Literal["stop", "skip"] = key("stop")
-    """A row that is malformed or lacks its prompt ends the run before it begins, or is left out and counted."""
+    """What a malformed row does: it is an error before the run begins, or is left out and counted."""
     shuffle: bool = key(True)
     """A new order in each epoch, from `seed` and the epoch alone. slime: --rollout-shuffle."""
     seed: int = key(42, slime="--rollout-seed", ge=0)
@@ -143,7 +143,7 @@ class Reward(Section):
     """What a sample is worth."""
 
     fn: Text = key("exact", slime="--rm-type", path="plugin")
-    """A built-in name (`strop doctor --rewards` lists them), or `file.py:name` of a function of the sample."""
+    """The name of a built-in reward (see the reference), or `file.py:name` of a function of the sample."""
     weights: dict[str, float] = key(dict)
     """Several rewards and their weights, instead of `fn`: `{ math = 1.0, format = 0.2 }`. The weighted sum is
     trained on; each is recorded by its name."""

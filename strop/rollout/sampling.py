@@ -25,15 +25,17 @@ def run_sampling(section: Rollout) -> Sampling:
 
 def eval_sampling(section: EvalSet, rollout: Rollout) -> Sampling:
     """Of a held-out set: the run's, where the set does not say otherwise."""
-    own = {
-        "max_tokens": section.max_response_tokens,
-        "top_p": section.top_p,
-        "top_k": section.top_k,
-        "min_p": section.min_p,
-        "stop": None if section.stop is None else tuple(section.stop),
-    }
-    given = {name: value for name, value in own.items() if value is not None}
-    return replace(run_sampling(rollout), temperature=section.temperature, **given)
+    same = run_sampling(rollout)
+    return Sampling(
+        max_tokens=section.max_response_tokens or same.max_tokens,
+        temperature=section.temperature,
+        stop_token_ids=same.stop_token_ids,
+        top_p=same.top_p if section.top_p is None else section.top_p,
+        top_k=same.top_k if section.top_k is None else section.top_k,
+        min_p=same.min_p if section.min_p is None else section.min_p,
+        stop=same.stop if section.stop is None else tuple(section.stop),
+        ignore_eos=same.ignore_eos,
+    )
 
 
 def lowered(
