@@ -1,10 +1,10 @@
 """All that can be found wrong before a run begins: files, functions, model, data. No weights are loaded."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from strop.config.tree import Config, Reward
+from strop.config.tree import Config, EvalSet, Prompts, Reward
 from strop.envs.base import Environment
 from strop.envs.open import BUILTIN, open_env
 from strop.errors import DataError
@@ -16,8 +16,8 @@ from strop.prompts.open import drop_long, open_eval_set, open_prompts
 from strop.render.base import Renderer
 from strop.render.messages import as_messages
 from strop.render.open import check_tokenizer, open_renderer
-from strop.rewards.call import Scorer
-from strop.rewards.open import open_reward
+from strop.rewards.open import open_rewards
+from strop.rewards.select import Rewards
 from strop.rollout.group import Generate
 from strop.rollout.keep import Keep, open_keep
 from strop.runtime.machine import Machine
@@ -35,7 +35,7 @@ class Prepared:
     renderer: Renderer
     source: PromptSource
     eval_sets: dict[str, list[Prompt]]
-    scorer: Scorer
+    rewards: Rewards
     make_env: Callable[[], Environment]
     keep: Keep | None
     generate: Generate | None
@@ -52,9 +52,12 @@ def prepare(config: Config) -> Prepared:
     model = model_path(config.model)
     if config.model != TINY:
         check_tokenizer(model)
-    scorer, make_env = open_reward(config.reward), open_env(config.env)
+    rewards, make_env = open_rewards(config.reward), open_env(config.env)
     keep, generate = _open_keep(config.rollout.keep), _open_generate(config.rollout.generate)
-    eval_sets = {section.name: open_eval_set(section, config.prompts) for section in config.eval.datasets}
+    for section in config.eval.datasets:
+        if section.reward is not None:
+            rewards.require(section.reward, where=f"eval.datasets.{section.name}.reward")
+    eval_sets = {section.name: _eval_set(section, config.prompts) for section in config.eval.datasets}
     source = every = open_prompts(config.prompts)
     if config.model == TINY and not model.is_dir():
         from strop.nn.tiny import make_tiny
@@ -72,6 +75,10 @@ def prepare(config: Config) -> Prepared:
     from strop.nn.loading import check_model  # with torch, which nothing before this needs
 
     check_model(model)
+    if config.train.lora.rank:
+        from strop.nn.lora import check_lora
+
+        check_lora(config.train.lora, model)
     return Prepared(
         config=config,
         plan=make_plan(config, Machine.here()),
@@ -79,12 +86,18 @@ def prepare(config: Config) -> Prepared:
         renderer=renderer,
         source=source,
         eval_sets=eval_sets,
-        scorer=scorer,
+        rewards=rewards,
         make_env=make_env,
         keep=keep,
         generate=generate,
         num_too_long=len(every) - len(source),
     )
+
+
+def _eval_set(section: EvalSet, prompts: Prompts) -> list[Prompt]:
+    """The prompts of a held-out set; the set's reward is theirs, unless a row names its own."""
+    opened = open_eval_set(section, prompts)
+    return [replace(prompt, reward=prompt.reward or section.reward) for prompt in opened]
 
 
 def _open_keep(spec: str | None) -> Keep | None:

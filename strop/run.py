@@ -15,7 +15,9 @@ from strop.buffer.buffer import Buffer
 from strop.engines.local.engine import LocalEngine
 from strop.eval.evaluate import Evaluation, evaluate
 from strop.nn.loading import CausalLM, load_model
+from strop.nn.lora import Adapters
 from strop.preflight import Prepared
+from strop.randomness import derive
 from strop.rollout.episode import Parts
 from strop.rollout.group import Player
 from strop.rollout.rollouts import Rollouts
@@ -61,7 +63,7 @@ class Run:
             config.env,
             max_context_tokens=config.rollout.max_context_tokens,
         )
-        self._player = Player(parts, prepared.scorer, prepared.generate, seed=config.loop.seed)
+        self._player = Player(parts, prepared.rewards, prepared.generate, seed=config.loop.seed)
         self._rollouts = Rollouts(
             self._player, prepared.source, config.rollout, keep=prepared.keep, ledger=directory.ledger
         )
@@ -79,17 +81,26 @@ class Run:
         config, path = self._config, self._prepared.model
         torch.set_num_threads(self.plan.threads)
         policy = load_model(path, torch.float32)
-        reference = load_model(path, torch.float32) if "ref" in self.algo.needs else None
+        adapters = None
+        if config.train.lora.rank:
+            adapters = Adapters(policy, config.train.lora, seed=derive(config.loop.seed, "lora"))
+        needs_reference = "ref" in self.algo.needs and adapters is None
+        reference = load_model(path, torch.float32) if needs_reference else None
         trainer = LocalTrainer(
-            Models(policy, reference),
+            Models(policy, reference, adapters),
             config.train,
             self.algo,
             self._compute,
             total_updates=self.plan.total_updates,
         )
         # The engine works on the trainer's own tensors when it can: at staleness 0 they take turns.
-        shares = config.engine.dtype == "float32"
-        return trainer, policy if shares else load_model(path, torch.bfloat16)
+        if config.engine.dtype == "bfloat16":
+            return trainer, load_model(path, torch.bfloat16)
+        if adapters is None:
+            return trainer, policy
+        merged = load_model(path, torch.float32)
+        adapters.lend(merged)
+        return trainer, merged
 
     async def restore(self) -> None:
         """Go on from the run directory's checkpoint, if it has one."""
@@ -132,6 +143,7 @@ class Run:
                 for task in reversed(background):
                     task.cancel()
                     await asyncio.wait({task})  # rollouts before the engine that they wait for
+                await self._prepared.rewards.close()
 
     @property
     def _has_end(self) -> bool:

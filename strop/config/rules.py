@@ -203,6 +203,7 @@ _IDLE = (
         "rollout.generate",
         lambda c: c.rollout.generate is not None,
     ),
+    _Idle(("train.lora.alpha", "train.lora.targets"), "train.lora.rank", lambda c: c.train.lora.rank == 0),
     _Idle(("telemetry.show_sample_every",), "telemetry.sinks", lambda c: "console" not in c.telemetry.sinks),
 )
 

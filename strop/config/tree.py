@@ -221,10 +221,10 @@ class Lora(Section):
 
     rank: int = key(0, ge=0)
     """Of the adapters; 0 trains the whole model."""
-    alpha: float = key(32.0, gt=0)
+    alpha: int = key(32, ge=1)
     """The adapter's product is scaled by alpha / rank."""
     targets: list[Text] = key(lambda: ["all-linear"])
-    """Endings of the names of the matrices that get one; `all-linear`: every matrix but the head."""
+    """Names of the layers that get one, e.g. `q_proj`; `all-linear`: every linear layer but the head."""
 
 
 class Train(Section):

@@ -70,6 +70,13 @@ def check_model(path: Path) -> None:
     _pretrained(path, dtype=torch.float32, device="meta")
 
 
+def linear_layers(path: Path) -> list[str]:
+    """Names of the layers that are one matrix and may be adapted; the head may not: its product is ours."""
+    model = CausalLM(_pretrained(path, dtype=torch.float32, device="meta"), path)
+    named = model.module.named_modules()
+    return [n for n, layer in named if isinstance(layer, nn.Linear) and layer.weight is not model.head_VD]
+
+
 def _pretrained(path: Path, *, dtype: torch.dtype, device: str | None) -> Any:
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging

@@ -32,11 +32,16 @@ def safetensors_at(path: Path) -> Iterator[None]:
 
 def save_model(model: CausalLM, directory: Path) -> None:
     """Weights of `model`; config, tokenizer and licence files as they are where it came from."""
+    copy_companions(model, directory)
+    with safetensors_at(directory / SINGLE):
+        model.module.save_pretrained(directory, max_shard_size="100GB")  # type: ignore[operator]
+
+
+def copy_companions(model: CausalLM, directory: Path) -> None:
+    """Config, tokenizer and licence files of where the model came from."""
     for file in model.source.iterdir():
         if file.is_file() and _is_any(file, _COPIED) and not _is_any(file, _NOT_COPIED):
             shutil.copyfile(file, directory / file.name)
-    with safetensors_at(directory / SINGLE):
-        model.module.save_pretrained(directory, max_shard_size="100GB")  # type: ignore[operator]
 
 
 @torch.no_grad()

@@ -26,7 +26,7 @@ class Trainer(Protocol):
         ...
 
     def weights(self) -> Weights:
-        """Names and tensors as in the model's checkpoint; not copies."""
+        """Names and tensors as in the model's checkpoint: the trainer's own, or made one by one."""
         ...
 
     def save(self, directory: Path) -> None:

@@ -16,6 +16,7 @@ from strop.config.tree import Train
 from strop.engines.base import Weights
 from strop.errors import NonFinite
 from strop.nn.loading import CausalLM
+from strop.nn.lora import Adapters
 from strop.nn.saving import read_weights, save_model
 from strop.runtime.compute import Compute
 from strop.train.forward import packed_stats
@@ -29,10 +30,12 @@ _NUM_SILENT = 2
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """`policy` is trained; `reference` is frozen, and there when the algorithm needs it."""
+    """`policy` is trained, or its `adapters` are. `reference` is frozen, there when the algorithm needs it
+    unless there are adapters to switch off."""
 
     policy: CausalLM
     reference: CausalLM | None = None
+    adapters: Adapters | None = None
 
 
 @dataclass(slots=True)
@@ -55,16 +58,23 @@ class LocalTrainer:
     def __init__(
         self, models: Models, section: Train, algorithm: Algorithm, compute: Compute, *, total_updates: int
     ) -> None:
-        self._model, self._reference = models.policy, models.reference
+        self._model, self._reference, self._adapters = models.policy, models.reference, models.adapters
         self._section, self._algorithm, self._compute = section, algorithm, compute
         self._dtype: torch.dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[section.dtype]
-        self._optimizer = Optimizer(models.policy.named_parameters(), section.optim, total=total_updates)
+        trained = self._model.named_parameters() if self._adapters is None else self._adapters.parameters()
+        self._optimizer = Optimizer(trained, section.optim, total=total_updates)
 
     async def score(self, batch: Batch, what: Need) -> NDArray[np.float32]:
         """See `train.base.Trainer`; NaN where the policy did not sample."""
+        if what == "ref" and self._adapters is not None:
+            return await self._compute(self._score_without, self._adapters, batch)
         model = self._reference if what == "ref" else self._model
         assert model is not None, "run.py loads a reference when the algorithm needs one"
         return await self._compute(self._score, batch, model)
+
+    def _score_without(self, adapters: Adapters, batch: Batch) -> NDArray[np.float32]:
+        with adapters.off():
+            return self._score(batch, self._model)
 
     @torch.inference_mode()
     def _score(self, batch: Batch, model: CausalLM, rows: Sequence[int] | None = None) -> NDArray[np.float32]:
@@ -143,17 +153,25 @@ class LocalTrainer:
         self._optimizer.zero_grad()
 
     def weights(self) -> Weights:
-        """See `train.base.Trainer`."""
+        """See `train.base.Trainer`; adapters are merged."""
+        if self._adapters is not None:
+            return self._adapters.merged()
         return ((name, parameter.detach()) for name, parameter in self._model.named_parameters())
 
     def save(self, directory: Path) -> None:
         """See `train.base.Trainer`."""
-        save_model(self._model, directory)
+        if self._adapters is None:
+            save_model(self._model, directory)
+        else:
+            self._adapters.save(directory)
         self._optimizer.save(directory)
 
     def load(self, directory: Path, state: dict[str, Any]) -> None:
         """See `train.base.Trainer`."""
-        read_weights(self._model, directory)
+        if self._adapters is None:
+            read_weights(self._model, directory)
+        else:
+            self._adapters.read(directory)
         self._optimizer.load(directory, updates=state["updates"])
 
     def state(self) -> dict[str, Any]:

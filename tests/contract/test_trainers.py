@@ -11,8 +11,9 @@ from transformers import AutoModelForCausalLM
 
 from strop.algo.batch import make_batch
 from strop.algo.grpo import Grpo
-from strop.config.tree import Algo, Optim, Train
+from strop.config.tree import Algo, Lora, Optim, Train
 from strop.nn.loading import load_model
+from strop.nn.lora import Adapters
 from strop.runtime.compute import Compute
 from strop.sample import Group, Prompt, Sample, Tokens
 from strop.train.local import LocalTrainer, Models
@@ -27,7 +28,14 @@ def local(directory):
     return LocalTrainer(Models(model, reference), SECTION, algorithm, Compute(), total_updates=20)
 
 
-TRAINERS = {"local": local}
+def adapted(directory):
+    model = load_model(directory, torch.float32)
+    adapters = Adapters(model, Lora(rank=4, alpha=64), seed=5)
+    algorithm = Grpo(ALGO, num_updates=2)
+    return LocalTrainer(Models(model, adapters=adapters), SECTION, algorithm, Compute(), total_updates=20)
+
+
+TRAINERS = {"local": local, "local with adapters": adapted}
 
 
 @pytest.fixture(params=TRAINERS)
