@@ -8,7 +8,7 @@ IS_PYTHON_NEW = $(shell { $(PYTHON) -c 'import sys; print("yes" if sys.version_i
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help venv run test test-slow check bench clean
+.PHONY: help venv run test test-slow check docs bench clean
 
 help:
 	@echo "make venv       install strop and everything CI needs into $(VENV)"
@@ -16,6 +16,7 @@ help:
 	@echo "make test       the default tests: no network, under a minute"
 	@echo "make test-slow  the tests marked slow"
 	@echo "make check      format, lint, types, layers"
+	@echo "make docs       write the generated pages of docs/reference anew"
 	@echo "make bench      every script in benchmarks/"
 	@echo "make clean      remove caches and $(VENV); runs/ and models stay"
 
@@ -46,6 +47,9 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+docs: $(STAMP)
+	$(BIN)/python -m strop.reference
 
 bench: $(STAMP)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

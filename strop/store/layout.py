@@ -10,13 +10,21 @@ FORMAT = 1
 """Of the directory as a whole; in `run.json`."""
 
 RUN = "run.json"
+"""The format of the directory, the version of strop that made it, its process and when it began."""
 CONFIG = "config.json"
+"""The configuration, complete, with the origin of every value; the plan and the machine."""
 SUMMARY = "summary.json"
+"""How the run ended, `status`: finished, interrupted or failed. Missing while it runs and after a kill."""
 TRACE = "trace.json"
+"""What took how long, in Chrome's trace format: open it in ui.perfetto.dev. Written when the run ends."""
 METRICS = "metrics.jsonl"
+"""One object a completed step: the metrics, with `step` and `version`."""
 LEDGER = "ledger.jsonl"
+"""One object an event of a group; issued = trained + dropped + pending, or something was lost."""
 EVENTS = "events.jsonl"
+"""One object a thing that happened to the run, with its time: resumed, another machine, how it ended."""
 EVALS = "eval/results.jsonl"
+"""One object an evaluation of a data set."""
 LOGS = (METRICS, LEDGER, EVENTS, EVALS)
 
 
