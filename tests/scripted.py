@@ -10,6 +10,7 @@ from strop.engines.base import Completion, Finish, Request
 from strop.envs.single_turn import SingleTurn
 from strop.render.bytes import END_OF_TURN, ByteRenderer
 from strop.rewards.call import Scorer
+from strop.rewards.select import Rewards
 from strop.rollout.episode import Parts
 from strop.rollout.group import Generate, Player, new_group
 from strop.sample import Prompt, Sample, Sampling
@@ -70,7 +71,7 @@ def player_of(
     section = Env(**{"type": "mine", **env})
     parts = Parts(engine, ByteRenderer(), make_env, section, generate_timeout_s=generate_timeout_s)
     scorer = Scorer(reward, name="mine", timeout_s=5, retries=0, concurrency=8)
-    return Player(parts, scorer, generate, seed=0)
+    return Player(parts, Rewards(scorer), generate, seed=0)
 
 
 async def finished(player: Player, *, max_tokens: int = 60, prompt: Prompt = PROMPT, step: int = 0) -> Sample:

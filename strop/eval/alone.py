@@ -32,13 +32,16 @@ async def evaluate_alone(prepared: Prepared) -> list[Evaluation]:
         config.env,
         max_context_tokens=config.rollout.max_context_tokens,
     )
-    player = Player(parts, prepared.scorer, prepared.generate, seed=config.loop.seed)
+    player = Player(parts, prepared.rewards, prepared.generate, seed=config.loop.seed)
     results = []
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(engine.serve())
-        for section in config.eval.datasets:
-            sampling = eval_sampling(section, config.rollout)
-            results.append(await evaluate(player, section, prepared.eval_sets[section.name], sampling))
-        serving.cancel()
+        try:
+            for section in config.eval.datasets:
+                sampling = eval_sampling(section, config.rollout)
+                results.append(await evaluate(player, section, prepared.eval_sets[section.name], sampling))
+        finally:
+            serving.cancel()
+            await prepared.rewards.close()
     compute.close()
     return results

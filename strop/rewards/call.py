@@ -4,17 +4,19 @@ import asyncio
 import inspect
 import math
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from strop.errors import RewardFailed, StropError, boundary, first_line
 from strop.plugins import is_async
 from strop.sample import Sample, Scores
+
+T = TypeVar("T")
 
 _BACKOFF_S = 0.1
 _EXPECTED = "expected a finite number or Scores"
@@ -58,6 +60,10 @@ class Scorer:
                     raise RewardFailed(f"{failed} (calls: {attempt + 1})") from failed
             await self.sleep(_BACKOFF_S * 2**attempt)
             attempt += 1
+
+    async def score_group(self, samples: Sequence[Sample]) -> list[Scores]:
+        """What each sample of a group is worth, in order."""
+        return await all_of(self.score(sample) for sample in samples)
 
     async def _call(self, sample: Sample) -> object:
         await self._take_place()
@@ -132,6 +138,17 @@ class Scorer:
 
     def _late(self) -> RewardFailed:
         return RewardFailed(f"{self._what}: no answer after {self.timeout_s:g} s (reward.timeout_s)")
+
+
+async def all_of(calls: Iterable[Awaitable[T]]) -> list[T]:
+    """What each returned, in order, once all have ended; raises the first failure of them."""
+    ended = await asyncio.gather(*calls, return_exceptions=True)
+    returned: list[T] = []
+    for outcome in ended:
+        if isinstance(outcome, BaseException):
+            raise outcome
+        returned.append(outcome)
+    return returned
 
 
 def checked(returned: object, what: str) -> Scores:

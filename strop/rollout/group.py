@@ -12,7 +12,8 @@ from strop.engines.base import Completion, Engine, Request
 from strop.errors import GenerateFailed, Recorded, boundary
 from strop.randomness import derive
 from strop.render.base import Renderer
-from strop.rewards.call import Scorer, checked
+from strop.rewards.call import checked
+from strop.rewards.select import Rewards
 from strop.rollout.episode import Parts, play
 from strop.rollout.sampling import lowered
 from strop.sample import Group, Prompt, Sample, Sampling, Status
@@ -53,7 +54,7 @@ class Player:
     """Plays and rewards groups: the same for training and evaluation."""
 
     parts: Parts
-    scorer: Scorer
+    rewards: Rewards
     generate: Generate | None
     seed: int
     """Of the run."""
@@ -79,7 +80,11 @@ class Player:
         try:
             given = await self._play(sample, prompt, ids, seed=seed)
             began = time.perf_counter()
-            scores = await self.scorer.score(sample) if given is None else checked(given, "the reward given")
+            scores = (
+                await self.rewards.score(sample, prompt.reward)
+                if given is None
+                else checked(given, "the reward given")
+            )
             sample.timing["reward_s"] = time.perf_counter() - began
             sample.reward, sample.scores = scores.value, {**sample.scores, **scores.named}
         except Recorded as error:

@@ -9,7 +9,8 @@ import pytest
 from strop.config.tree import Reward
 from strop.errors import PluginError
 from strop.rewards.call import Scorer
-from strop.rewards.open import GROUP, bind, open_reward
+from strop.rewards.open import GROUP, bind, open_rewards
+from strop.rewards.select import Rewards
 from strop.sample import Sample, Scores, Tokens
 
 PATH = str(Path(__file__).with_name("plugins_sample.py"))
@@ -46,41 +47,43 @@ def installed_package(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
 
 
-def scorers():
-    opened = [open_reward(section) for section in SECTIONS if section.fn != "measured"]
+def rewards():
+    opened = [
+        pytest.param(open_rewards(section), id=section.fn) for section in SECTIONS if section.fn != "measured"
+    ]
     given = [
         Scorer(bind(fn, {}, key="reward.options"), name="object", timeout_s=5, retries=0, concurrency=2)
         for fn in OBJECTS
     ]
-    return opened + given
+    return opened + [pytest.param(Rewards(scorer), id="object") for scorer in given]
 
 
-@pytest.mark.parametrize("scorer", scorers(), ids=lambda scorer: scorer.name)
-async def test_a_finished_sample_is_worth_a_finite_number(scorer):
-    scores = await scorer.score(finished_sample())
+@pytest.mark.parametrize("reward", rewards())
+async def test_a_finished_sample_is_worth_a_finite_number(reward):
+    scores = await reward.score(finished_sample())
     assert isinstance(scores, Scores)
     assert abs(scores.value) < float("inf")
 
 
-@pytest.mark.parametrize("scorer", scorers(), ids=lambda scorer: scorer.name)
-async def test_equal_samples_are_worth_the_same(scorer):
-    assert await scorer.score(finished_sample()) == await scorer.score(finished_sample())
+@pytest.mark.parametrize("reward", rewards())
+async def test_equal_samples_are_worth_the_same(reward):
+    assert await reward.score(finished_sample()) == await reward.score(finished_sample())
 
 
-@pytest.mark.parametrize("scorer", scorers(), ids=lambda scorer: scorer.name)
-async def test_the_sample_is_left_as_it_was(scorer):
+@pytest.mark.parametrize("reward", rewards())
+async def test_the_sample_is_left_as_it_was(reward):
     sample = finished_sample()
     before = copy.deepcopy(sample)
-    await scorer.score(sample)
+    await reward.score(sample)
     assert sample == before
 
 
 @pytest.mark.parametrize("response", ["", " ", "\n", "💡", "x" * 100_000, "-", "1" * 5_000, "\ufffd"])
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.fn)
 async def test_any_response_can_be_scored(section, response):
-    assert await open_reward(section).score(finished_sample(response))
+    assert await open_rewards(section).score(finished_sample(response))
 
 
 def test_names_of_installed_packages_are_offered():
     with pytest.raises(PluginError, match=r"did you mean 'measured'\?"):
-        open_reward(Reward(fn="mesured"))
+        open_rewards(Reward(fn="mesured"))

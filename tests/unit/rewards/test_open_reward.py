@@ -4,12 +4,12 @@ import pytest
 
 from strop.config.tree import Reward
 from strop.errors import PluginError
-from strop.rewards.open import open_reward
+from strop.rewards.open import open_rewards
 from strop.sample import Sample, Scores
 
 
 async def worth(section, response, label=None):
-    return await open_reward(section).score(Sample(index=0, group_id=0, response=response, label=label))
+    return await open_rewards(section).score(Sample(index=0, group_id=0, response=response, label=label))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ async def test_a_function_of_mine_takes_its_options(tmp_path):
 )
 def test_a_wrong_section_is_one_line(fn, options, message):
     with pytest.raises(PluginError) as caught:
-        open_reward(Reward(fn=fn, options=options))
+        open_rewards(Reward(fn=fn, options=options))
     assert str(caught.value) == message
 
 
@@ -64,10 +64,10 @@ def test_a_wrong_section_is_one_line(fn, options, message):
 )
 def test_an_option_that_can_never_work_is_refused_at_the_start(options, message):
     with pytest.raises(PluginError, match=f"reward.options: .*{message}"):
-        open_reward(Reward(fn="regex", options=options))
+        open_rewards(Reward(fn="regex", options=options))
 
 
 def test_a_class_whose_objects_cannot_be_called_is_refused(tmp_path):
     (tmp_path / "mine.py").write_text("class F:\n    pass")
     with pytest.raises(PluginError, match="a F cannot be called with a sample"):
-        open_reward(Reward(fn=f"{tmp_path}/mine.py:F"))
+        open_rewards(Reward(fn=f"{tmp_path}/mine.py:F"))

@@ -14,6 +14,7 @@ from strop.errors import NothingToLearn
 from strop.prompts.procedural import ProceduralSource
 from strop.render.bytes import ByteRenderer
 from strop.rewards.call import Scorer
+from strop.rewards.select import Rewards
 from strop.rollout.episode import Parts
 from strop.rollout.group import Player
 from strop.rollout.keep import Drop, Keep, reward_std
@@ -39,7 +40,7 @@ def rollouts(tmp_path: Path, reward, *, keep: Keep | None = None, **keys) -> tup
     section = Rollout(batch_size=3, samples_per_prompt=2, max_response_tokens=4, **keys)
     parts = Parts(Echo(), ByteRenderer(), SingleTurn, Env())  # type: ignore[arg-type]
     scorer = Scorer(reward, name="reward", timeout_s=5, retries=0, concurrency=8)
-    player = Player(parts, scorer, None, seed=0)
+    player = Player(parts, Rewards(scorer), None, seed=0)
     log = Log(tmp_path / "ledger.jsonl")
     source = ProceduralSource(task, options={}, seed=0)
     return Rollouts(player, source, section, keep=keep, ledger=Ledger(log)), tmp_path / "ledger.jsonl"
