@@ -1,46 +1,57 @@
 """The numbers of a step and of a run: one record a step, and the totals that a checkpoint carries on."""
 
+import math
 import resource
 import sys
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-
+from strop.rollout.keep import kind_of
 from strop.rollout.rollouts import Report
 from strop.sample import Group
-from strop.telemetry.groups import group_metrics
+from strop.telemetry.catalogue import checked
+from strop.telemetry.groups import cells_of, group_record, pass_record
+from strop.telemetry.metrics import Mean, Metric, Rate, Sum, reduce
 
 
 def step_record(
     step: int, groups: list[Group], report: Report, train: dict[str, float], split: dict[str, float]
 ) -> dict[str, Any]:
-    """One object of `metrics.jsonl`. Names that end in `_s` are times and speeds."""
-    train_s = split.get("train", 0.0)
+    """One object of `metrics.jsonl`; what is not finite is None. See `telemetry/catalogue.py`."""
+    trajectories = max(len({s.trajectory_id for s in group.samples}) for group in groups)
+    own = checked({**_filling(report), **_times(report, train, split)})
+    passing = pass_record(cells_of(groups), samples=trajectories)
+    known = {**reduce([group_record(groups, step), own, passing]), **train}
+    finite = {name: value if math.isfinite(value) else None for name, value in known.items()}
+    return {"step": step, "version": step, **finite}
+
+
+def _filling(report: Report) -> dict[str, Metric]:
     return {
-        "step": step,
-        "version": step,
-        **group_metrics(groups, step),
-        "rollout/reward_before_filter": float(np.mean(report.rewards)) if report.rewards else None,
-        "rollout/groups_issued": report.issued,
-        "rollout/groups_dropped": sum(report.dropped.values()),
+        "rollout/reward_before_filter": Mean.of(report.rewards),
+        "rollout/groups_issued": Sum(report.issued),
+        "rollout/groups_dropped": Sum(sum(report.dropped.values())),
         **_dropped(report),
-        "rollout/tokens": report.num_tokens,
-        **train,
-        "time/rollout_s": report.seconds,
-        **{f"time/{name}_s": seconds for name, seconds in split.items()},
-        "rollout/tokens_per_s": report.num_tokens / report.seconds if report.seconds else None,
-        "train/tokens_per_s": train["train/tokens"] / train_s if train_s else None,
+        "rollout/tokens": Sum(report.num_tokens),
     }
 
 
-def _dropped(report: Report) -> dict[str, int]:
-    """By kind: the text before a colon. The ledger has the whole reasons."""
-    kinds: dict[str, int] = {}
+def _dropped(report: Report) -> dict[str, Metric]:
+    """By kind; the ledger has the whole reasons."""
+    kinds: Counter[str] = Counter()
     for reason, n in sorted(report.dropped.items()):
-        name = "rollout/dropped/" + reason.split(":")[0].replace(" ", "_")
-        kinds[name] = kinds.get(name, 0) + n
-    return kinds
+        kinds[f"rollout/dropped/{kind_of(reason)}"] += n
+    return {name: Sum(n) for name, n in kinds.items()}
+
+
+def _times(report: Report, train: dict[str, float], split: dict[str, float]) -> dict[str, Metric]:
+    return {
+        "time/rollout_s": Sum(report.seconds),
+        **{f"time/{name}_s": Sum(seconds) for name, seconds in split.items()},
+        "rollout/tokens_per_s": Rate(report.num_tokens, report.seconds),
+        "train/tokens_per_s": Rate(train["train/tokens"], split.get("train", 0.0)),
+    }
 
 
 @dataclass(slots=True)

@@ -1,98 +1,139 @@
 """What the groups of one step say: rewards, lengths, how they ended, how stale they are."""
 
+import math
+from collections.abc import Mapping, Sequence
+
 import numpy as np
-from numpy.typing import NDArray
 
-from strop.sample import Group, Sample, Status
+from strop.sample import Group, Sample, Status, all_equal
+from strop.telemetry import passes
+from strop.telemetry.catalogue import checked
+from strop.telemetry.metrics import Cell, Distinct, Grouped, Max, Mean, Metric, Min, Sum, reduce
 
-MEANINGS = {
-    "reward/mean": "mean reward over the samples",
-    "reward/std": "standard deviation of the reward over all samples (population)",
-    "reward/min": "smallest reward",
-    "reward/max": "largest reward",
-    "reward/group_std": "mean over groups of the reward's standard deviation in the group (population)",
-    "rollout/groups": "groups trained on",
-    "rollout/samples": "samples trained on",
-    "rollout/prompt_tokens": "mean tokens before the first response token",
-    "rollout/response_tokens": "mean response tokens, tool tokens included",
-    "rollout/response_tokens_min": "shortest response",
-    "rollout/response_tokens_max": "longest response",
-    "rollout/sampled_tokens": "tokens that the policy made, in total",
-    "rollout/truncated_share": "share of samples that hit the maximum length",
-    "rollout/failed": "samples in which user code failed",
-    "rollout/aborted": "samples that were aborted",
-    "rollout/equal_groups_share": "share of groups whose rewards are all equal: nothing to learn from",
-    "rollout/rounds": "rounds it took to fill the step; 1 when no group was replaced",
-    "rollout/behavior_logp": "mean log-prob of the sampled tokens under the policy that sampled them",
-    "rollout/staleness": "mean over sampled tokens of the step minus the version that sampled it",
-    "rollout/staleness_max": "largest of these",
-}
-"""Every name that `group_metrics` gives, beside `reward/score/<name>`: means of named scores."""
+PASSES = 1.0
+"""The reward from which a sample passes, for `rollout/pass_at_<k>`."""
 
 
 def group_metrics(groups: list[Group], step: int) -> dict[str, float]:
-    """The metrics in `MEANINGS` of the groups that step `step` trains on; at least one sample.
+    """The values of `group_record`."""
+    return reduce([group_record(groups, step)])
 
-    Rewards are of the samples that have one; NaN where none has.
+
+def group_record(groups: list[Group], step: int) -> Mapping[str, Metric]:
+    """What one rank says of the groups, or of the parts of groups, that step `step` trains on.
+
+    Records of several ranks merge to what one would say, also when a trajectory's samples lie on both. What
+    nothing is known of, such as the largest of no rewards, is not in it.
     """
     samples = [sample for group in groups for sample in group.samples]
-    return {**_rewards(groups, samples), **_lengths(samples), **_ends(groups, samples), **_age(samples, step)}
+    return checked({**_rewards(groups, samples), **_lengths(samples), **_ends(groups), **_age(samples, step)})
 
 
-def _rewards(groups: list[Group], samples: list[Sample]) -> dict[str, float]:
-    rewards = np.array([sample.reward for sample in samples if sample.reward is not None])
-    spreads = np.array([np.std(group.rewards) for group in groups if group.rewards])
+def pass_record(cells: Mapping[Cell, Mean], *, samples: int) -> Mapping[str, Metric]:
+    """pass@k of groups of `samples` trajectories each, for the k up to it."""
+    of = {f"rollout/pass_at_{k}": Grouped(cells, passes.figure(k, PASSES)) for k in passes.ks(samples)}
+    return checked(of)
+
+
+def cells_of(groups: Sequence[Group]) -> dict[Cell, Mean]:
+    """The reward of every trajectory that has one: the mean over its samples."""
+    cells: dict[Cell, Mean] = {}
+    for group in groups:
+        for sample in group.samples:
+            if sample.reward is not None:
+                cell, mean = (group.id, sample.trajectory_id), Mean(sample.reward, 1)
+                cells[cell] = cells[cell].merge(mean) if cell in cells else mean
+    return cells
+
+
+def mean_of(cells: Mapping[Cell, Mean]) -> Grouped:
+    """The mean over trajectories, whatever group they are of."""
+    return Grouped(_as_one(cells), _mean)
+
+
+def _rewards(groups: list[Group], samples: list[Sample]) -> dict[str, Metric]:
+    rewards = [sample.reward for sample in samples if sample.reward is not None]
+    cells = cells_of(groups)
+    extremes: dict[str, Metric] = (
+        {"reward/min": Min(min(rewards)), "reward/max": Max(max(rewards))} if rewards else {}
+    )
     scores = sorted({name for sample in samples for name in sample.scores})
     return {
-        "reward/mean": _mean(rewards),
-        "reward/std": float(rewards.std()) if rewards.size else np.nan,
-        "reward/min": float(rewards.min(initial=np.inf)) if rewards.size else np.nan,
-        "reward/max": float(rewards.max(initial=-np.inf)) if rewards.size else np.nan,
-        "reward/group_std": _mean(spreads),
-        **{f"reward/score/{name}": _mean(_scores(samples, name)) for name in scores},
+        "reward/mean": mean_of(cells),
+        "reward/std": Grouped(_as_one(cells), _deviation),
+        **extremes,
+        "reward/group_std": Grouped(cells, _deviation),
+        "rollout/equal_groups_share": Grouped(cells, _is_equal),
+        **{f"reward/score/{name}": _score(samples, name) for name in scores},
     }
 
 
-def _lengths(samples: list[Sample]) -> dict[str, float]:
-    lengths = np.array([sample.response_length for sample in samples])
+def _as_one(cells: Mapping[Cell, Mean]) -> dict[Cell, Mean]:
+    return {(0, trajectory): mean for (_, trajectory), mean in cells.items()}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return Mean.of(values).value
+
+
+def _deviation(values: Sequence[float]) -> float:
+    return float(np.std(values))
+
+
+def _is_equal(values: Sequence[float]) -> float:
+    return float(all_equal(np.array(values)))
+
+
+def _score(samples: list[Sample], name: str) -> Mean:
+    return Mean.of([sample.scores[name] for sample in samples if name in sample.scores])
+
+
+def _lengths(samples: list[Sample]) -> dict[str, Metric]:
+    lengths = [sample.response_length for sample in samples]
+    extremes: dict[str, Metric] = (
+        {
+            "rollout/response_tokens_min": Min(float(min(lengths))),
+            "rollout/response_tokens_max": Max(float(max(lengths))),
+        }
+        if lengths
+        else {}
+    )
     return {
-        "rollout/prompt_tokens": _mean(np.array([sample.prompt_length for sample in samples])),
-        "rollout/response_tokens": _mean(lengths),
-        "rollout/response_tokens_min": float(lengths.min()),
-        "rollout/response_tokens_max": float(lengths.max()),
-        "rollout/sampled_tokens": float(sum(int(sample.sequence.sampled.sum()) for sample in samples)),
+        "rollout/prompt_tokens": Mean.of([sample.prompt_length for sample in samples]),
+        "rollout/response_tokens": Mean.of(lengths),
+        **extremes,
+        "rollout/sampled_tokens": Sum(float(sum(int(s.sequence.sampled.sum()) for s in samples))),
     }
 
 
-def _ends(groups: list[Group], samples: list[Sample]) -> dict[str, float]:
-    statuses = [sample.status for sample in samples]
-    equal = [group.has_equal_rewards for group in groups]
+def _ends(groups: list[Group]) -> dict[str, Metric]:
+    statuses = [sample.status for group in groups for sample in group.samples]
+    rounds: dict[str, Metric] = (
+        {"rollout/rounds": Max(float(1 + max(group.tries for group in groups)))} if groups else {}
+    )
     return {
-        "rollout/groups": float(len(groups)),
-        "rollout/samples": float(len(samples)),
-        "rollout/truncated_share": statuses.count(Status.TRUNCATED) / len(statuses),
-        "rollout/failed": float(statuses.count(Status.FAILED)),
-        "rollout/aborted": float(statuses.count(Status.ABORTED)),
-        "rollout/equal_groups_share": sum(equal) / len(equal),
-        "rollout/rounds": float(1 + max(group.tries for group in groups)),
+        "rollout/groups": Distinct(frozenset(group.id for group in groups)),
+        "rollout/samples": Sum(float(len(statuses))),
+        "rollout/truncated_share": Mean(statuses.count(Status.TRUNCATED), len(statuses)),
+        "rollout/failed": Sum(float(statuses.count(Status.FAILED))),
+        "rollout/aborted": Sum(float(statuses.count(Status.ABORTED))),
+        **rounds,
     }
 
 
-def _age(samples: list[Sample], step: int) -> dict[str, float]:
+def _age(samples: list[Sample], step: int) -> dict[str, Metric]:
     sampled = [sample.sequence.sampled for sample in samples]
-    ages = [step - s.sequence.versions[drawn] for s, drawn in zip(samples, sampled, strict=True)]
-    logps = [s.sequence.behavior[drawn] for s, drawn in zip(samples, sampled, strict=True)]
-    age = np.concatenate(ages)
+    age = np.concatenate(
+        [step - s.sequence.versions[drawn] for s, drawn in zip(samples, sampled, strict=True)]
+        + [np.zeros(0, np.int32)]
+    )
+    logp = np.concatenate(
+        [s.sequence.behavior[drawn] for s, drawn in zip(samples, sampled, strict=True)]
+        + [np.zeros(0, np.float32)]
+    )
+    oldest: dict[str, Metric] = {"rollout/staleness_max": Max(float(age.max()))} if age.size else {}
     return {
-        "rollout/behavior_logp": _mean(np.concatenate(logps).astype(np.float64)),
-        "rollout/staleness": _mean(age),
-        "rollout/staleness_max": float(age.max()) if age.size else np.nan,
+        "rollout/behavior_logp": Mean(math.fsum(logp), logp.size),
+        "rollout/staleness": Mean(float(age.sum()), age.size),
+        **oldest,
     }
-
-
-def _scores(samples: list[Sample], name: str) -> NDArray[np.float64]:
-    return np.array([sample.scores[name] for sample in samples if name in sample.scores])
-
-
-def _mean(values: NDArray[np.generic]) -> float:
-    return float(np.mean(values)) if values.size else np.nan  # type: ignore[arg-type]

@@ -6,7 +6,8 @@ are `station/noun[_unit]`, e.g. `rollout/response_tokens`, `train/tokens_per_s`.
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*(/[a-z0-9_.-]+)+")
@@ -99,7 +100,52 @@ class Rate:
         return self.amount / self.seconds if self.seconds else math.nan
 
 
-Metric = Mean | Sum | Max | Min | Last | Rate
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """How many different things were seen: a group whose samples lie on two ranks counts once."""
+
+    seen: frozenset[Hashable]
+
+    def merge(self, other: "Distinct") -> "Distinct":
+        return Distinct(self.seen | other.seen)
+
+    @property
+    def value(self) -> float:
+        return float(len(self.seen))
+
+
+Cell = tuple[int, int]
+"""(group, trajectory)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """The mean over groups of a figure that needs the whole group, such as a deviation or pass@k.
+
+    A rank reports what it holds of each trajectory; the figure is taken when all of it is together.
+    """
+
+    cells: Mapping[Cell, Mean]
+    """A trajectory's value is the mean over its samples."""
+    figure: Callable[[Sequence[float]], float | None]
+    """From a group's trajectories, in order, to its figure; None leaves the group out."""
+
+    def merge(self, other: "Grouped") -> "Grouped":
+        cells = dict(self.cells)
+        for cell, mean in other.cells.items():
+            cells[cell] = cells[cell].merge(mean) if cell in cells else mean
+        return Grouped(cells, self.figure)
+
+    @property
+    def value(self) -> float:
+        groups: dict[int, list[float]] = defaultdict(list)
+        for group, trajectory in sorted(self.cells):
+            groups[group].append(self.cells[group, trajectory].value)
+        figures = [self.figure(values) for values in groups.values()]
+        return Mean.of([figure for figure in figures if figure is not None]).value
+
+
+Metric = Mean | Sum | Max | Min | Last | Rate | Distinct | Grouped
 
 
 def merge(records: Iterable[Mapping[str, Metric]]) -> dict[str, Metric]:
@@ -132,14 +178,8 @@ def _named(name: str, metric: Metric) -> Metric:
 
 
 def _joined(name: str, a: Metric, b: Metric) -> Metric:
-    match a, b:
-        case (
-            (Mean(), Mean())
-            | (Sum(), Sum())
-            | (Max(), Max())
-            | (Min(), Min())
-            | (Last(), Last())
-            | (Rate(), Rate())
-        ):
-            return a.merge(b)  # type: ignore[arg-type]  # the pattern pairs equal kinds
-    raise TypeError(f"metric {name!r}: is {type(a).__name__} in one record and {type(b).__name__} in another")
+    if type(a) is not type(b):
+        raise TypeError(
+            f"metric {name!r}: is {type(a).__name__} in one record and {type(b).__name__} in another"
+        )
+    return a.merge(b)  # type: ignore[arg-type]  # both are of one kind

@@ -10,7 +10,7 @@ from strop.rollout.group import new_group
 from strop.rollout.rollouts import Report
 from strop.sample import Prompt, Status, Tokens
 from strop.summary import Totals, peak_rss_gib, step_record
-from strop.telemetry.groups import MEANINGS
+from strop.telemetry.catalogue import declared
 from strop.telemetry.metrics import is_timing
 
 TRAIN = {"train/tokens": 120.0, "train/loss": 0.5}
@@ -48,7 +48,20 @@ def test_a_step_records_what_its_groups_say():
     record = record_of()
     assert record["reward/mean"] == 0.5
     assert record["rollout/response_tokens"] == 3
-    assert set(MEANINGS) <= set(record)
+
+
+def test_every_number_of_a_step_is_declared():
+    record = record_of(report=report_of(dropped=Counter({"all rewards equal: 0": 2}), rewards=[0.5]))
+    assert [name for name in record if declared(name) is None] == ["step", "version"]
+
+
+def test_a_step_tells_pass_at_k_for_powers_of_two_up_to_its_samples():
+    record = step_record(8, groups_of((1.0, 0.0, 0.0), (0.0, 0.0, 0.0)), report_of(), TRAIN, SPLIT)
+    told = {name: value for name, value in record.items() if "pass_at" in name}
+    # one of three passes: 1/3, 2/3, 1; then half of it, as no sample of the other prompt does
+    assert told == pytest.approx(
+        {"rollout/pass_at_1": 1 / 6, "rollout/pass_at_2": 1 / 3, "rollout/pass_at_3": 1 / 2}
+    )
 
 
 def test_speeds_are_tokens_over_the_seconds_of_their_station():

@@ -1,0 +1,31 @@
+"""pass@k: the chance that at least one of k samples of a prompt passes, estimated without bias.
+
+Of n samples of which c pass, 1 − C(n−c, k) / C(n, k) is the mean over all choices of k of them (Chen et al.
+2021, arXiv:2107.03374, eq. 1). It is taken for each prompt, then averaged over prompts.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+
+def pass_at(k: int, *, samples: int, passed: int) -> float:
+    """Of one prompt; `samples` are at least k."""
+    assert 1 <= k <= samples, f"pass@{k} of {samples} samples"
+    return 1 - math.comb(samples - passed, k) / math.comb(samples, k)
+
+
+def ks(samples: int) -> list[int]:
+    """The k that are told of so many samples a prompt: 1, 2, 4, … and `samples` itself."""
+    powers = [2**i for i in range(samples.bit_length()) if 2**i < samples]
+    return [*powers, samples]
+
+
+def figure(k: int, threshold: float) -> Callable[[Sequence[float]], float | None]:
+    """From the rewards of one prompt's trajectories to its pass@k; None when they are fewer than k."""
+
+    def of(rewards: Sequence[float]) -> float | None:
+        if len(rewards) < k:
+            return None
+        return pass_at(k, samples=len(rewards), passed=sum(reward >= threshold for reward in rewards))
+
+    return of
