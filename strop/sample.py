@@ -74,8 +74,8 @@ class Sampling:
 
     @property
     def keeps_all(self) -> bool:
-        """Whether tokens are drawn from the whole distribution, so that no set need be kept."""
-        return self.top_p == 1 and self.top_k == -1 and self.min_p == 0
+        """Whether log-probs are of the whole distribution, so that no set need be kept: also when greedy."""
+        return self.temperature == 0 or (self.top_p == 1 and self.top_k == -1 and self.min_p == 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,9 +270,18 @@ class Group:
         return [s.reward for s in self.samples if s.reward is not None]
 
     @property
+    def trajectory_rewards(self) -> list[float]:
+        """One per trajectory, in order: the mean of its samples' rewards, which as a rule are equal."""
+        by_trajectory: dict[int, list[float]] = {}
+        for sample in self.samples:
+            if sample.reward is not None:
+                by_trajectory.setdefault(sample.trajectory_id, []).append(sample.reward)
+        return [sum(rewards) / len(rewards) for rewards in by_trajectory.values()]
+
+    @property
     def has_equal_rewards(self) -> bool:
-        """Whether there is nothing to learn from it."""
-        return all_equal(np.array(self.rewards))
+        """Whether there is nothing to learn from it: trajectories are compared, not their samples."""
+        return all_equal(np.array(self.trajectory_rewards))
 
 
 def all_equal(rewards: NDArray[np.float64]) -> bool:

@@ -11,8 +11,10 @@ from strop.envs.single_turn import SingleTurn
 from strop.render.bytes import END_OF_TURN, ByteRenderer
 from strop.rewards.call import Scorer
 from strop.rewards.select import Rewards
+from strop.rollout.custom import Generate
 from strop.rollout.episode import Parts
-from strop.rollout.group import Generate, Player, new_group
+from strop.rollout.group import Player, new_group
+from strop.rollout.hooks import Hooks
 from strop.sample import Prompt, Sample, Sampling
 
 VERSION = 3
@@ -65,13 +67,14 @@ def player_of(
     generate: Generate | None = None,
     reward: Worth = right,
     generate_timeout_s: float = 5.0,
+    hooks: Hooks | None = None,
     **env: Any,
 ) -> Player:
     """A player over the byte-level renderer. `env`: keys of the `env` section."""
     section = Env(**{"type": "mine", **env})
     parts = Parts(engine, ByteRenderer(), make_env, section, generate_timeout_s=generate_timeout_s)
     scorer = Scorer(reward, name="mine", timeout_s=5, retries=0, concurrency=8)
-    return Player(parts, Rewards(scorer), generate, seed=0)
+    return Player(parts, Rewards(scorer), generate, seed=0, hooks=hooks or Hooks())
 
 
 async def finished(player: Player, *, max_tokens: int = 60, prompt: Prompt = PROMPT, step: int = 0) -> Sample:

@@ -1,6 +1,5 @@
 """One sample from prompt to last token: the model speaks, the environment answers, ids are only appended."""
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -15,6 +14,7 @@ from strop.engines.base import Completion, Engine, Finish, Request
 from strop.envs.base import Environment, Observation, Reply, Step
 from strop.errors import DataError, EnvironmentFailed, boundary
 from strop.render.base import Renderer
+from strop.rollout.deadline import within
 from strop.sample import Message, Prompt, Sample, Sampling, Status, Tokens
 
 T = TypeVar("T")
@@ -131,9 +131,8 @@ class _Episode:
 
     async def _ask(self, call: Callable[[], Awaitable[T]], kind: type[T]) -> T:
         began = time.perf_counter()
-        with boundary(EnvironmentFailed, self._what):
-            async with asyncio.timeout(self._parts.env.timeout_s):
-                answer = await call()
+        async with within(self._parts.env.timeout_s, EnvironmentFailed, self._what):
+            answer = await call()
             if not isinstance(answer, kind):
                 raise TypeError(f"expected {kind.__name__}, got {answer!r}")
         _count(self._sample, "environment_s", began)
@@ -141,9 +140,8 @@ class _Episode:
 
     async def close(self) -> None:
         if self._env is not None:
-            with boundary(EnvironmentFailed, f"{self._what}: close"):
-                async with asyncio.timeout(self._parts.env.timeout_s):
-                    await self._env.close()
+            async with within(self._parts.env.timeout_s, EnvironmentFailed, f"{self._what}: close"):
+                await self._env.close()
 
 
 def _messages(prompt: Prompt) -> list[Message]:

@@ -1,52 +1,24 @@
-"""One group: its samples played side by side and rewarded; whatever user code does is recorded on them."""
+"""One group: its trajectories played side by side and rewarded; what user code does is recorded on them."""
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
-import numpy as np
-
-from strop.engines.base import Completion, Engine, Request
-from strop.errors import GenerateFailed, Recorded, boundary
+from strop.errors import GenerateFailed, Recorded
 from strop.randomness import derive
-from strop.render.base import Renderer
 from strop.rewards.call import checked
 from strop.rewards.select import Rewards
+from strop.rollout.custom import Context, Generate
+from strop.rollout.deadline import within
 from strop.rollout.episode import Parts, play
+from strop.rollout.hooks import Hooks, Occasion
 from strop.rollout.sampling import lowered
-from strop.sample import Group, Prompt, Sample, Sampling, Status
+from strop.sample import Group, Prompt, Sample, Sampling, Scores, Status
 
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What a custom generate function works with."""
-
-    sample: Sample
-    """To fill: `sequence`, `prompt_length`, `status`, and `response` for readers; `reward`, or leave it to
-    `reward.fn`."""
-    sampling: Sampling
-    renderer: Renderer
-    seed: int
-    engine: Engine
-
-    async def complete(self, ids: list[int], *, call: int = 0, max_tokens: int | None = None) -> Completion:
-        """Let the model continue exact ids by `max_tokens` at most (the sample's whole budget, unless given).
-
-        Number the calls of one sample with `call`: each number has noise of its own.
-        """
-        budget = self.sampling.max_tokens if max_tokens is None else max_tokens
-        request = Request(
-            id=f"generate/{self.sample.prompt_id}/{self.sample.index}/{call}",
-            ids=np.asarray(ids, np.int32),
-            sampling=replace(self.sampling, max_tokens=budget),
-            seed=derive(self.seed, "call", call),
-        )
-        return await self.engine.generate(request)
-
-
-Generate = Callable[[Prompt, Context], Awaitable[list[Sample]]]
+TRAINING = "sample"
+"""Purpose of the noise of samples that are trained on; any other is an evaluation."""
+_WITHOUT_REWARD = (Status.FAILED, Status.ABORTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,65 +30,101 @@ class Player:
     generate: Generate | None
     seed: int
     """Of the run."""
+    hooks: Hooks = field(default_factory=Hooks)
 
     async def finish(self, group: Group, sampling: Sampling, *, purpose: str, step: int) -> None:
-        """Complete every sample of the group. User code's errors end up on them; others are raised."""
+        """Complete every trajectory of the group; `group.samples` then holds all their samples, flat and in
+        order. User code's errors end up on them; others are raised."""
         ids = self.parts.renderer.prompt(group.prompt)
         most = self.parts.max_context_tokens
         sampling = lowered(sampling, group.prompt, prompt_tokens=len(ids), max_context_tokens=most)
+        occasion = Occasion(step, is_eval=purpose != TRAINING)
+        made: dict[int, list[Sample]] = {}
+
+        async def finish_one(member: int, sample: Sample) -> None:
+            sample.sampling = sampling
+            seed = derive(self.seed, purpose, step, group.id, member)
+            context = Context(sample, sampling, self.parts.renderer, seed, self.parts.engine, occasion)
+            made[member] = await self._trajectory(context, group.prompt, ids)
+
         async with asyncio.TaskGroup() as tasks:
             for member, sample in enumerate(group.samples):
-                sample.sampling = sampling
-                seed = derive(self.seed, purpose, step, group.id, member)
-                tasks.create_task(self._finish_one(sample, group.prompt, ids, seed=seed))
-        for sample in group.samples:
-            # Its task was cancelled, yet not this one: by the user's own code, and without a word.
-            if sample.reward is None and sample.status is not Status.FAILED:
-                sample.fail(
-                    Recorded("the environment, the reward or rollout.generate cancelled its own task")
-                )
+                tasks.create_task(finish_one(member, sample))
+        for member, sample in enumerate(group.samples):
+            if member not in made:
+                _fail_cancelled(sample)
+        every = [made.get(member, [sample]) for member, sample in enumerate(group.samples)]
+        group.samples = [sample for samples in every for sample in samples]
+        if self.rewards.is_group:
+            await self._reward_group(group)
 
-    async def _finish_one(self, sample: Sample, prompt: Prompt, ids: list[int], *, seed: int) -> None:
+    async def _trajectory(self, context: Context, prompt: Prompt, ids: list[int]) -> list[Sample]:
         try:
-            given = await self._play(sample, prompt, ids, seed=seed)
+            samples = await self._play(context, prompt, ids)
+        except Recorded as error:
+            context.sample.fail(error)
+            return [context.sample]
+        async with asyncio.TaskGroup() as tasks:
+            for sample in samples:
+                tasks.create_task(self._close(sample, prompt, context.occasion))
+        for sample in samples:
+            if sample.reward is None and sample.status not in _WITHOUT_REWARD and not self.rewards.is_group:
+                _fail_cancelled(sample)
+        return samples
+
+    async def _play(self, context: Context, prompt: Prompt, ids: list[int]) -> list[Sample]:
+        sample = context.sample
+        if self.generate is None:
+            sample.reward = await play(sample, prompt, ids, parts=self.parts, seed=context.seed)
+            return [sample]
+        async with within(self.parts.generate_timeout_s, GenerateFailed, "rollout.generate"):
+            made = await self.generate(prompt, context)
+            context.check(made)
+        return made
+
+    async def _close(self, sample: Sample, prompt: Prompt, occasion: Occasion) -> None:
+        """Hooks, then the reward, unless the environment or the generate function gave one."""
+        try:
+            await self.hooks.run(sample, occasion)
+            if sample.status is Status.ABORTED:
+                return
             began = time.perf_counter()
-            scores = (
-                await self.rewards.score(sample, prompt.reward)
-                if given is None
-                else checked(given, "the reward given")
-            )
-            sample.timing["reward_s"] = time.perf_counter() - began
-            sample.reward, sample.scores = scores.value, {**sample.scores, **scores.named}
+            if sample.reward is not None:
+                scores = checked(sample.reward, "the reward given")
+            elif not self.rewards.is_group:
+                scores = await self.rewards.score(sample, prompt.reward)
+            else:
+                return
+            _put(sample, scores, began)
         except Recorded as error:
             sample.fail(error)
 
-    async def _play(self, sample: Sample, prompt: Prompt, ids: list[int], *, seed: int) -> float | None:
-        if self.generate is None:
-            return await play(sample, prompt, ids, parts=self.parts, seed=seed)
-        sampling = sample.sampling
-        assert sampling is not None
-        context = Context(sample, sampling, self.parts.renderer, seed, self.parts.engine)
-        with boundary(GenerateFailed, "rollout.generate"):
-            async with asyncio.timeout(self.parts.generate_timeout_s):
-                made = await self.generate(prompt, context)
-            _check_made(made, sample, sampling)
-        return sample.reward
+    async def _reward_group(self, group: Group) -> None:
+        """All samples in one call, unless one of them failed or ended early: the group is dropped anyway.
+        Rewards that were given stay."""
+        bare = [sample.reward is None for sample in group.samples]
+        if not any(bare) or any(sample.status in _WITHOUT_REWARD for sample in group.samples):
+            return
+        began = time.perf_counter()
+        try:
+            scores = await self.rewards.score_group(group.samples, group.prompt.reward)
+        except Recorded as error:
+            for sample in group.samples:
+                sample.fail(error)
+            return
+        for sample, scored, is_bare in zip(group.samples, scores, bare, strict=True):
+            if is_bare:
+                _put(sample, scored, began)
 
 
-def _check_made(made: list[Sample], sample: Sample, sampling: Sampling) -> None:
-    """ValueError unless a custom generate function left a sample that can be trained."""
-    if not isinstance(made, list) or len(made) != 1 or made[0] is not sample:
-        raise ValueError("expected [ctx.sample]; one sample a call is supported so far")
-    if sample.status is Status.FAILED:
-        raise GenerateFailed(f"rollout.generate: {sample.error or 'set ctx.sample.status to failed'}")
-    if sample.status is Status.PENDING:
-        raise ValueError("ctx.sample.status is still pending; set it to completed or truncated")
-    if not 1 <= sample.prompt_length <= len(sample.sequence):
-        raise ValueError(f"prompt_length = {sample.prompt_length} of {len(sample.sequence)} tokens")
-    if sample.response_length > sampling.max_tokens:
-        raise ValueError(
-            f"{sample.response_length} response tokens, rollout.max_response_tokens = {sampling.max_tokens}"
-        )
+def _put(sample: Sample, scores: Scores, began: float) -> None:
+    sample.timing["reward_s"] = time.perf_counter() - began
+    sample.reward, sample.scores = scores.value, {**sample.scores, **scores.named}
+
+
+def _fail_cancelled(sample: Sample) -> None:
+    """A task that ended without a word was cancelled, yet not this one: by the user's own code."""
+    sample.fail(Recorded("the environment, a hook, the reward or rollout.generate cancelled its own task"))
 
 
 def new_group(group_id: int, prompt: Prompt, *, first_index: int, size: int) -> Group:

@@ -1,6 +1,7 @@
 """Which finished groups are trained; every group that is not has a reason."""
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,12 +11,19 @@ from strop.errors import Recorded, boundary
 from strop.plugins import resolve
 from strop.sample import Group, Status
 
+BUILTIN = {
+    "reward_std": "strop.rollout.keep:reward_std",
+    "reward_std_or_fill": "strop.rollout.keep:reward_std_or_fill",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Drop:
     """Do not train this group, because."""
 
     reason: str
+    may_fill: bool = False
+    """Train it all the same if the step would otherwise stay short, after `rollout.max_tries` rounds."""
 
 
 class KeepFailed(Recorded):
@@ -30,21 +38,28 @@ def reward_std(group: Group) -> bool | Drop:
     return not group.has_equal_rewards or Drop(f"all rewards equal: {group.rewards[0]:g}")
 
 
+def reward_std_or_fill(group: Group) -> bool | Drop:
+    """As `reward_std`, but a step that stays short is filled with groups of equal rewards."""
+    verdict = reward_std(group)
+    return Drop(verdict.reason, may_fill=True) if isinstance(verdict, Drop) else verdict
+
+
 def open_keep(spec: str | None) -> Keep | None:
     """The function that `rollout.keep` names. Raises PluginError."""
     if spec is None:
         return None
-    keep: Keep = resolve(
-        spec, key="rollout.keep", names={"reward_std": "strop.rollout.keep:reward_std"}, group="strop.keep"
-    )
+    keep: Keep = resolve(spec, key="rollout.keep", names=BUILTIN, group="strop.keep")
     return keep
 
 
 def judge(group: Group, keep: Keep | None) -> Drop | None:
-    """Why the group is dropped, or None. A group with a failed sample is: a failure is not a reward of 0."""
-    failed = [s for s in group.samples if s.status is Status.FAILED]
-    if failed:
-        return Drop(f"failed: {failed[0].error}")
+    """Why the group is dropped, or None. A group with a failed sample is: a failure is not a reward of 0; and
+    one with an aborted sample, whose end nobody knows."""
+    for sample in group.samples:
+        if sample.status is Status.FAILED:
+            return Drop(f"failed: {sample.error}")
+        if sample.status is Status.ABORTED:
+            return Drop("aborted")
     if any(not math.isfinite(reward) for reward in group.rewards):
         return Drop("failed: a reward is not finite")
     if keep is None:
@@ -59,3 +74,10 @@ def judge(group: Group, keep: Keep | None) -> Drop | None:
     if isinstance(verdict, Drop):
         return verdict
     return None if verdict else Drop("rollout.keep")
+
+
+def kind_of(reason: str) -> str:
+    """A reason's part of the name of a metric: its words before a colon. Numbers are left out, so that the
+    names of a run stay few; the ledger has the whole reasons."""
+    words = re.findall(r"[a-z]+", reason.split(":")[0].lower())
+    return "_".join(words)[:40].rstrip("_") or "other"

@@ -1,8 +1,9 @@
 """What fills the buffer: a step's groups, in rounds, until enough of them are kept.
 
-A round is waited for as a whole before dropped groups are replaced. So the batches that the engine sees are
-a function of the step's requests alone, whatever rewards and environments take, and a resumed run draws the
-same tokens.
+A round is waited for as a whole before dropped groups are replaced, its surplus and the slowest reward
+included. So the batches that the engine sees are a function of the step's requests alone, whatever rewards
+and environments take, and a resumed run draws the same tokens. A slow reward has a deadline of its own,
+`reward.timeout_s`.
 """
 
 import asyncio
@@ -32,7 +33,8 @@ class Report:
     dropped: Counter[str] = field(default_factory=Counter)
     """Groups by reason."""
     rewards: list[float] = field(default_factory=list)
-    """Of every finished group, before the filter: the accuracy of the policy, not of the kept."""
+    """Of the trajectories of every finished group, before the filter: the accuracy of the policy, not of the
+    kept."""
     num_tokens: int = 0
     """Drawn, also for groups that were dropped."""
     seconds: float = 0.0
@@ -61,22 +63,32 @@ class Rollouts:
 
     async def _groups_of(self, step: int) -> list[Group]:
         report = self.reports[step] = Report()
-        began, kept, wanted = time.perf_counter(), list[Group](), self._section.batch_size
-        while len(kept) < wanted:
-            if report.rounds == self._section.max_tries:
-                raise NothingToLearn(_why_nothing(step, report, kept=len(kept), wanted=wanted))
+        began, kept, spare = time.perf_counter(), list[Group](), list[tuple[Group, str]]()
+        wanted = self._section.batch_size
+        while len(kept) < wanted and report.rounds < self._section.max_tries:
             surplus = self._section.over_sample if report.rounds == 0 else 0
             for group in await self._round(step, wanted - len(kept) + surplus, report):
-                reason = judge(group, self._keep)
-                if reason is None and len(kept) == wanted:
-                    reason = Drop("surplus")
-                if reason is None:
+                drop = judge(group, self._keep)
+                if drop is None and len(kept) == wanted:
+                    drop = Drop("surplus")
+                if drop is None:
                     kept.append(group)
+                elif drop.may_fill:
+                    spare.append((group, drop.reason))
                 else:
-                    report.dropped[reason.reason] += 1
-                    self._record(step, group, Event.DROPPED, reason.reason)
+                    self._drop(step, group, drop.reason, report)
+        filling, rest = spare[: wanted - len(kept)], spare[wanted - len(kept) :]
+        for group, reason in rest:
+            self._drop(step, group, reason, report)
+        kept += [group for group, _ in filling]
+        if len(kept) < wanted:
+            raise NothingToLearn(_why_nothing(step, report, kept=len(kept), wanted=wanted))
         report.seconds = time.perf_counter() - began
-        return kept
+        return sorted(kept, key=lambda group: group.id)
+
+    def _drop(self, step: int, group: Group, reason: str, report: Report) -> None:
+        report.dropped[reason] += 1
+        self._record(step, group, Event.DROPPED, reason)
 
     async def _round(self, step: int, n: int, report: Report) -> list[Group]:
         groups = [self._new_group(step, report.rounds, prompt) for prompt in self._source.next(n)]
@@ -94,7 +106,7 @@ class Rollouts:
             for group in groups:
                 tasks.create_task(finish(group))
         report.num_tokens += sum(int(s.sequence.sampled.sum()) for g in groups for s in g.samples)
-        report.rewards += [reward for group in groups for reward in group.rewards]
+        report.rewards += [reward for group in groups for reward in group.trajectory_rewards]
         return groups
 
     def _new_group(self, step: int, tries: int, prompt: Prompt) -> Group:

@@ -8,7 +8,7 @@ import pytest
 
 from strop.errors import PluginError
 from strop.rollout.group import new_group
-from strop.rollout.keep import Drop, judge, open_keep, reward_std
+from strop.rollout.keep import Drop, judge, kind_of, open_keep, reward_std
 from strop.sample import Prompt, Status, Tokens
 
 HERE = Path(__file__)
@@ -32,6 +32,7 @@ def spread(group):
 KEEPS = {
     "nothing": None,
     "reward_std": "reward_std",
+    "reward_std_or_fill": "reward_std_or_fill",
     "by path, with a reason": f"{HERE}:not_too_easy",
     "by path, yes or no": f"{HERE}:short",
     "by path, numpy's yes or no": f"{HERE}:spread",
@@ -74,6 +75,12 @@ def test_a_failed_sample_drops_the_group_before_anyone_is_asked(keep):
     assert judge(group, keep) == Drop("failed: environment x: gone")
 
 
+def test_an_aborted_sample_drops_the_group_by_name(keep):
+    group = group_of([0.0, 1.0])
+    group.samples[1].status, group.samples[1].reward = Status.ABORTED, None
+    assert judge(group, keep) == Drop("aborted")
+
+
 @pytest.mark.parametrize("reward", [float("nan"), float("inf")])
 def test_a_reward_that_is_no_number_drops_the_group(keep, reward):
     assert judge(group_of([0.0, reward]), keep) == Drop("failed: a reward is not finite")
@@ -107,3 +114,25 @@ def test_a_wrong_name_is_one_line(spec, message):
         open_keep(spec)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("reason", "name"),
+    [
+        ("all rewards equal: 0.1", "all_rewards_equal"),
+        ("failed: reward x: no answer", "failed"),
+        ("Too Easy/../\u00e9t\u00e9 (0.73)\n", "too_easy_t"),
+        ("0.5", "other"),
+        ("", "other"),
+        ("long " * 40, "long_long_long_long_long_long_long_long"),
+    ],
+)
+def test_a_reason_of_any_text_is_a_safe_name_of_a_metric(reason, name):
+    assert kind_of(reason) == name
+
+
+def test_the_filter_sees_the_reward_as_the_reward_function_gave_it():
+    group = group_of([0.0, 1.0])
+    for sample in group.samples:
+        sample.scores = {"shaped": 0.5}
+    assert reward_std(group) is True

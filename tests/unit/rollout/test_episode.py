@@ -246,9 +246,9 @@ FAULTS = {
     "start returns None": (returning("start", lambda: None), "TypeError: expected Observation, got None"),
     "step returns None": (returning("step", lambda: None), "TypeError: expected Step, got None"),
     "step returns a bare number": (returning("step", lambda: 1.0), "TypeError: expected Step, got 1.0"),
-    "start hangs": (hanging("start"), "environment mine: timed out"),
-    "step hangs": (hanging("step"), "environment mine: timed out"),
-    "close hangs": (hanging("close"), "environment mine: close: timed out"),
+    "start hangs": (hanging("start"), "environment mine: no answer after 0.02 s"),
+    "step hangs": (hanging("step"), "environment mine: no answer after 0.02 s"),
+    "close hangs": (hanging("close"), "environment mine: close: no answer after 0.02 s"),
     "reward is text": (returning("step", lambda: done("1.0")), "str '1.0'; expected a finite number"),
     "reward is not a number": (
         returning("step", lambda: done(float("nan"))),

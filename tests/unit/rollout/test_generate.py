@@ -199,7 +199,7 @@ async def pads(prompt, ctx):
     return made
 
 
-ONE = "ValueError: expected [ctx.sample]"
+ONE = "ValueError: expected [ctx.sample], with further samples"
 FAULTS = {
     "returns None": (returning(lambda sample: None), ONE),
     "returns the sample alone": (returning(lambda sample: sample), ONE),
@@ -209,7 +209,7 @@ FAULTS = {
     "returns another sample": (returning(lambda sample: [Sample(index=9, group_id=0)]), ONE),
     "raises": (raising(ValueError("boom\nmore")), "rollout.generate: ValueError: boom"),
     "raises before it awaits": (not_async, "rollout.generate: RuntimeError: boom"),
-    "hangs": (hangs, "rollout.generate: timed out"),
+    "hangs": (hangs, "rollout.generate: no answer after 0.02 s"),
     "cancels itself": (raising(asyncio.CancelledError()), "cancelled"),
     "leaves it pending": (setting(status=Status.PENDING), "status is still pending"),
     "no prompt": (setting(prompt_length=0), "prompt_length = 0 of"),

@@ -17,7 +17,7 @@ from strop.rewards.call import Scorer
 from strop.rewards.select import Rewards
 from strop.rollout.episode import Parts
 from strop.rollout.group import Player
-from strop.rollout.keep import Drop, Keep, reward_std
+from strop.rollout.keep import Drop, Keep, reward_std, reward_std_or_fill
 from strop.rollout.rollouts import Rollouts
 from strop.sample import Group, Sample
 from strop.store.jsonl import Log
@@ -153,3 +153,23 @@ async def test_keep_functions_drop_with_a_reason(tmp_path, verdict, reason):
     await fill(source)
     (found,) = audit(read_ledger(ledger)).reasons
     assert found.startswith(reason)
+
+
+async def test_a_short_step_is_filled_only_when_nothing_better_came(tmp_path):
+    def rare(sample: Sample) -> float:
+        return float(sample.index in (2, 7))
+
+    source, ledger = rollouts(tmp_path, rare, keep=reward_std_or_fill, max_tries=2)
+    (groups,) = await fill(source)
+    assert [g.id for g in groups] == [0, 1, 3]
+    balance = audit(read_ledger(ledger))
+    assert balance.is_balanced
+    assert balance.reasons == {"all rewards equal: 0": balance.dropped}
+    assert source.reports[0].rounds == 2
+
+
+async def test_filling_waits_for_the_last_round(tmp_path):
+    source, _ = rollouts(tmp_path, lambda s: float(s.index == 12), keep=reward_std_or_fill, max_tries=3)
+    (groups,) = await fill(source)
+    assert source.reports[0].rounds == 3
+    assert [g.id for g in groups] == [0, 1, 6]

@@ -1,0 +1,117 @@
+"""`rollout.hooks`: after the last token, before the reward; and what happens when one fails."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from scripted import PROMPT, Noise, Scripted, finished, finished_group, player_of
+
+from strop.errors import PluginError
+from strop.rollout.group import new_group
+from strop.rollout.hooks import Hooks, Occasion, Plain, open_hook
+from strop.sample import Sampling, Status
+
+
+def hooked(*fns, timeout_s=5.0, hooks=None, **keys):
+    hooks = hooks or Hooks([(fn.__name__, Plain(fn)) for fn in fns], timeout_s)
+    return player_of(keys.pop("engine", None) or Scripted("42"), hooks=hooks, **keys)
+
+
+def shout(sample):
+    sample.response = f"{sample.response}!"
+
+
+async def doubt(sample):
+    await asyncio.sleep(0)
+    sample.response = f"{sample.response}?"
+
+
+def returns_it(sample):
+    return sample
+
+
+def raises(sample):
+    raise RuntimeError("no page\nmore")
+
+
+async def hangs(sample):
+    await asyncio.sleep(60)
+
+
+async def test_hooks_run_in_order_before_the_reward():
+    rewarded = []
+    player = hooked(shout, doubt, reward=lambda sample: rewarded.append(sample.response) or 1.0)
+    sample = await finished(player)
+    assert (rewarded, sample.response, sample.error) == (["42!?"], "42!?", None)
+
+
+async def test_a_hook_may_give_the_reward():
+    def gives(sample):
+        sample.reward = 0.25
+
+    assert (await finished(hooked(gives, reward=lambda _: 1 / 0))).reward == 0.25
+
+
+@pytest.mark.parametrize(
+    ("fn", "error"),
+    [
+        (returns_it, "hook returns_it: TypeError: expected None, got Sample("),
+        (raises, "hook raises: RuntimeError: no page"),
+        (hangs, "hook hangs: no answer after 0.02 s"),
+    ],
+)
+async def test_a_fault_is_recorded_and_the_sample_is_not_rewarded(fn, error):
+    rewarded = []
+    player = hooked(fn, shout, timeout_s=0.02, reward=lambda sample: rewarded.append(1) or 1.0)
+    sample = await finished(player)
+    assert (sample.status, sample.reward, rewarded) == (Status.FAILED, None, [])
+    assert sample.error.startswith(error)
+
+
+async def test_a_hook_that_cancels_its_task_is_a_fault():
+    async def cancels(sample):
+        raise asyncio.CancelledError
+
+    sample = await finished(hooked(cancels))
+    assert (sample.status, sample.error) == (
+        Status.FAILED,
+        "the environment, a hook, the reward or rollout.generate cancelled its own task",
+    )
+
+
+async def test_a_sample_that_failed_before_meets_no_hook():
+    async def generate(prompt, ctx):
+        raise RuntimeError("boom")
+
+    seen = []
+    await finished(hooked(lambda sample: seen.append(sample), generate=generate))
+    assert seen == []
+
+
+async def test_hooks_see_samples_of_training_and_of_evaluation():
+    seen = []
+
+    class Notes:
+        async def __call__(self, sample, occasion):
+            seen.append(occasion)
+
+    player = hooked(hooks=Hooks([("notes", Notes())]), engine=Noise(), reward=lambda _: 1.0)
+    await finished_group(player, size=1, step=3)
+    await player.finish(
+        new_group(0, PROMPT, first_index=0, size=1), Sampling(max_tokens=9), purpose="eval/dev", step=0
+    )
+    assert seen == [Occasion(3, is_eval=False), Occasion(0, is_eval=True)]
+
+
+async def test_a_hook_is_named_by_path():
+    hook = open_hook(f"{Path(__file__)}:shout", key="rollout.hooks.0")
+    assert (await finished(hooked(hooks=Hooks([("shout", hook)])))).response == "42!"
+
+
+def test_a_hook_of_the_wrong_shape_is_refused_at_the_start():
+    with pytest.raises(PluginError, match=r"^rollout.hooks.0 = '.*:two': two needs 'other'"):
+        open_hook(f"{Path(__file__)}:two", key="rollout.hooks.0")
+
+
+def two(sample, other):
+    pass
