@@ -1,7 +1,7 @@
 """All that can be found wrong before a run begins: files, functions, model, data. No weights are loaded."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from strop.config.tree import Config, EvalSet, Prompts, Reward
@@ -12,13 +12,15 @@ from strop.nn.catalog import TINY, max_positions, model_path
 from strop.plugins import check_call, resolve
 from strop.prompts.base import PromptSource
 from strop.prompts.checks import Room, refuse_unlabelled, refuse_unstorable
-from strop.prompts.open import drop_long, open_eval_set, open_prompts
+from strop.prompts.open import drop_long, look_ahead, open_eval_set, open_prompts
+from strop.prompts.read import BadRows
 from strop.render.base import Renderer
 from strop.render.messages import as_messages
 from strop.render.open import check_tokenizer, open_renderer
 from strop.rewards.open import open_rewards
 from strop.rewards.select import Rewards
-from strop.rollout.group import Generate
+from strop.rollout.custom import Generate
+from strop.rollout.hooks import Hooks, open_hook
 from strop.rollout.keep import Keep, open_keep
 from strop.runtime.machine import Machine
 from strop.runtime.plan import Plan, make_plan
@@ -39,6 +41,9 @@ class Prepared:
     make_env: Callable[[], Environment]
     keep: Keep | None
     generate: Generate | None
+    hooks: Hooks
+    bad_rows: BadRows = field(default_factory=BadRows)
+    """Malformed rows that `prompts.on_bad_row` left out."""
     num_too_long: int = 0
     """Rows that `prompts.max_tokens` left out."""
 
@@ -54,19 +59,20 @@ def prepare(config: Config) -> Prepared:
         check_tokenizer(model)
     rewards, make_env = open_rewards(config.reward), open_env(config.env)
     keep, generate = _open_keep(config.rollout.keep), _open_generate(config.rollout.generate)
+    hooks = _open_hooks(config.rollout.hooks)
     for section in config.eval.datasets:
         if section.reward is not None:
             rewards.require(section.reward, where=f"eval.datasets.{section.name}.reward")
     eval_sets = {section.name: _eval_set(section, config.prompts) for section in config.eval.datasets}
-    source = every = open_prompts(config.prompts)
+    opened = open_prompts(config.prompts)
     if config.model == TINY and not model.is_dir():
         from strop.nn.tiny import make_tiny
 
         make_tiny(model)
     renderer = open_renderer(model, chat_template=config.prompts.chat_template)
     if config.prompts.max_tokens is not None:
-        source = drop_long(every, renderer, max_tokens=config.prompts.max_tokens)
-    ahead = _look_ahead(source, config.rollout.batch_size)
+        opened = drop_long(opened, renderer, max_tokens=config.prompts.max_tokens)
+    ahead = look_ahead(opened.source, config.rollout.batch_size)
     room = Room(config, max_positions(model))
     _check_prompts(config, ahead, renderer, room=room, where="prompts")
     for name, prompts in eval_sets.items():
@@ -84,13 +90,15 @@ def prepare(config: Config) -> Prepared:
         plan=make_plan(config, Machine.here()),
         model=model,
         renderer=renderer,
-        source=source,
+        source=opened.source,
         eval_sets=eval_sets,
         rewards=rewards,
         make_env=make_env,
         keep=keep,
         generate=generate,
-        num_too_long=len(every) - len(source),
+        hooks=hooks,
+        bad_rows=opened.bad,
+        num_too_long=opened.num_too_long,
     )
 
 
@@ -115,12 +123,8 @@ def _open_generate(spec: str | None) -> Generate | None:
     return generate
 
 
-def _look_ahead(source: PromptSource, n: int) -> list[Prompt]:
-    """Every prompt of a data set, the first `n` of a source without end; the position stays."""
-    position = source.state()
-    prompts = source.next(len(source) or n)
-    source.restore(position)
-    return prompts
+def _open_hooks(specs: list[str]) -> Hooks:
+    return Hooks([(spec, open_hook(spec, key=f"rollout.hooks.{place}")) for place, spec in enumerate(specs)])
 
 
 def _check_prompts(

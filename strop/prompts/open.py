@@ -1,15 +1,17 @@
 """The `prompts` and `eval.datasets` sections → prompts: files read, functions found, everything checked."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from strop.config.tree import EvalSet, Prompts
+from strop.config.tree import EvalSet, Part, Prompts
 from strop.errors import ConfigError, DataError
 from strop.plugins import check_options, resolve
 from strop.prompts.base import PromptSource
 from strop.prompts.dataset import DatasetSource
-from strop.prompts.jsonl import read_jsonl
+from strop.prompts.mixture import MixturePart, MixtureSource
 from strop.prompts.procedural import ProceduralSource
+from strop.prompts.read import BadRows, read_prompts
 from strop.prompts.rows import Keys
 from strop.randomness import derive
 from strop.render.base import Renderer
@@ -19,59 +21,113 @@ GROUP = "strop.prompts"
 """Entry points of installed packages that make tasks."""
 
 
-def open_prompts(section: Prompts) -> PromptSource:
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A run's source of prompts, and what of its data is not in it."""
+
+    source: PromptSource
+    bad: BadRows = field(default_factory=BadRows)
+    """Malformed rows, left out by `prompts.on_bad_row`."""
+    num_too_long: int = 0
+    """Rows that `prompts.max_tokens` left out."""
+
+
+def open_prompts(section: Prompts) -> Opened:
     """The source of a run's prompts, every row checked and a procedural source tried once.
 
     Rows longer than `prompts.max_tokens` are still there: see `drop_long`. Raises InputError.
     """
-    if _is_source(section.files, section.source, section.options, where="prompts"):
+    if section.mixture:
+        return _open_mixture(section)
+    if _is_source(section, where="prompts"):
         if section.max_tokens is not None:
-            raise ConfigError(
-                f"prompts.max_tokens = {section.max_tokens}: only rows of prompts.files can be left out; "
-                "make shorter tasks in prompts.source, or remove max_tokens"
-            )
-        return _procedural(section.source, section.options, seed=section.seed, where="prompts")
-    rows = _read(section.files, section, where="prompts.files")
-    return DatasetSource(rows, shuffle=section.shuffle, seed=section.seed)
+            raise _only_rows(section.max_tokens, "prompts.source")
+        source = _procedural(section.source, section.options, seed=section.seed, where="prompts")
+        return Opened(source)
+    return _open_files(section, section.files, Keys.of(section), seed=section.seed, where="prompts")
 
 
 def open_eval_set(section: EvalSet, prompts: Prompts) -> list[Prompt]:
-    """The prompts of one held-out set, read with the field names of the run's own prompts.
+    """The prompts of one held-out set, read with the field names of the run's own where it has none itself.
 
     The tasks of a procedural set depend on its name alone, not on any seed of the run, so that runs with
-    different seeds are measured on the same tasks. Raises InputError.
+    different seeds are measured on the same tasks. A malformed row is always an error: results of fewer rows
+    could not be compared. Raises InputError.
     """
     where = f"eval.datasets.{section.name}"
-    if _is_source(section.files, section.source, section.options, where=where):
+    if _is_source(section, where=where):
         if section.n is None:
             raise ConfigError(
                 f"{where}.source = {section.source!r} needs {where}.n, the number of tasks to make"
             )
         seed = derive(0, "eval", section.name)
         return _procedural(section.source, section.options, seed=seed, where=where).next(section.n)
-    rows = _read(section.files, prompts, where=f"{where}.files")
+    own = {"input_key": section.input_key, "label_key": section.label_key, "tool_key": section.tool_key}
+    keys = Keys.of(prompts, own, where=where)
+    rows = read_prompts(section.files, keys, where=f"{where}.files").prompts
     if section.n is not None and section.n > len(rows):
         raise DataError(f"{where}.n = {section.n}: {', '.join(section.files)} holds {len(rows)} rows")
     return rows[: section.n]
 
 
-def drop_long(source: PromptSource, renderer: Renderer, *, max_tokens: int) -> PromptSource:
-    """The rows that render to at most `max_tokens` tokens, as a source of their own.
+def drop_long(opened: Opened, renderer: Renderer, *, max_tokens: int) -> Opened:
+    """The same without the rows that render to more than `max_tokens` tokens, and their number.
 
-    `len` tells how many were left out. Raises DataError if none is that short.
+    Order is kept, and prompts are never cut. Raises DataError if none of a data set is that short.
     """
-    assert isinstance(source, DatasetSource), "open_prompts refuses max_tokens beside a procedural source"
-    return source.shortened(lambda prompt: len(renderer.prompt(prompt)), max_tokens=max_tokens)
+    source = _shortened(opened.source, renderer, max_tokens=max_tokens)
+    return replace(opened, source=source, num_too_long=_num_rows(opened.source) - _num_rows(source))
 
 
-def _is_source(files: list[str], source: str | None, options: Mapping[str, Any], *, where: str) -> bool:
-    """Whether tasks are made rather than read; exactly one of the two must be asked for."""
-    if bool(files) == (source is not None):
+def look_ahead(source: PromptSource, n: int) -> list[Prompt]:
+    """Every prompt of a data set, the first `n` of a source without end, of a mixture those of its parts; the
+    position stays."""
+    if isinstance(source, MixtureSource):
+        return [part.named(prompt) for part in source.parts for prompt in look_ahead(part.source, n)]
+    position = source.state()
+    prompts = source.next(len(source) or n)
+    source.restore(position)
+    return prompts
+
+
+def _open_mixture(section: Prompts) -> Opened:
+    if section.files or section.source:
+        other = "files" if section.files else "source"
+        raise ConfigError(
+            f"prompts: give either prompts.mixture or prompts.{other}: both are set; remove one"
+        )
+    if section.max_tokens is not None and not any(part.files for part in section.mixture):
+        raise _only_rows(section.max_tokens, "the sources of prompts.mixture")
+    opened = [_open_part(section, part) for part in section.mixture]
+    parts = [
+        MixturePart(part.name, part.weight, found.source, part.reward)
+        for part, found in zip(section.mixture, opened, strict=True)
+    ]
+    return Opened(MixtureSource(parts), sum((found.bad for found in opened), BadRows()))
+
+
+def _open_part(section: Prompts, part: Part) -> Opened:
+    where = f"prompts.mixture.{part.name}"
+    seed = derive(section.seed, "mixture", part.name)
+    if _is_source(part, where=where):
+        return Opened(_procedural(part.source, part.options, seed=seed, where=where))
+    keys = Keys.of(section, {"input_key": part.input_key, "label_key": part.label_key}, where=where)
+    return _open_files(section, part.files, keys, seed=seed, where=where)
+
+
+def _open_files(section: Prompts, files: list[str], keys: Keys, *, seed: int, where: str) -> Opened:
+    read = read_prompts(files, keys, where=f"{where}.files", skip_bad=section.on_bad_row == "skip")
+    return Opened(DatasetSource(read.prompts, shuffle=section.shuffle, seed=seed), read.bad)
+
+
+def _is_source(section: Prompts | EvalSet | Part, *, where: str) -> bool:
+    files, source = section.files, section.source
+    if bool(files) == bool(source):
         problem = "both are set; remove one" if files else "neither is set"
         raise ConfigError(f"{where}: give either {where}.files or {where}.source: {problem}")
-    if options and files:
+    if section.options and files:
         raise ConfigError(
-            f"{where}.options: {', '.join(options)}: options are for {where}.source, not for files"
+            f"{where}.options: {', '.join(section.options)}: options are for {where}.source, not for files"
         )
     return bool(source)
 
@@ -85,13 +141,31 @@ def _procedural(source: str | None, options: Mapping[str, Any], *, seed: int, wh
         raise DataError(f"{where}.source = {source!r}: {caught}") from caught
 
 
-def _read(files: list[str], section: Prompts, *, where: str) -> list[Prompt]:
-    prompts = read_jsonl(files, Keys.of(section), where=where)
-    if not section.chat_template:
-        for prompt in prompts:
-            if not isinstance(prompt.messages, str) or prompt.tools:
-                has = "tools" if prompt.tools else "chat messages"
-                raise DataError(
-                    f"{prompt.id}: prompts.chat_template = false needs plain text, the row has {has}"
-                )
-    return prompts
+def _shortened(source: PromptSource, renderer: Renderer, *, max_tokens: int) -> PromptSource:
+    if isinstance(source, MixtureSource):
+        return MixtureSource(
+            [_shortened_part(part, renderer, max_tokens=max_tokens) for part in source.parts]
+        )
+    if isinstance(source, DatasetSource):
+        return source.shortened(lambda prompt: len(renderer.prompt(prompt)), max_tokens=max_tokens)
+    return source
+
+
+def _shortened_part(part: MixturePart, renderer: Renderer, *, max_tokens: int) -> MixturePart:
+    try:
+        return replace(part, source=_shortened(part.source, renderer, max_tokens=max_tokens))
+    except DataError as caught:
+        raise DataError(f"prompts.mixture.{part.name}: {caught}") from caught
+
+
+def _num_rows(source: PromptSource) -> int:
+    if isinstance(source, MixtureSource):
+        return sum(len(part.source) for part in source.parts)
+    return len(source)
+
+
+def _only_rows(max_tokens: int, what: str) -> ConfigError:
+    return ConfigError(
+        f"prompts.max_tokens = {max_tokens}: only rows of files can be left out; make shorter tasks in "
+        f"{what}, or remove max_tokens"
+    )

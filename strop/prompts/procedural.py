@@ -9,7 +9,7 @@ import msgspec
 
 from strop.errors import DataError
 from strop.plugins import name_of, nearest, user_code
-from strop.prompts.rows import Keys, make_prompt, refuse_reserved, shown
+from strop.prompts.rows import Keys, make_prompt, shown, with_own_choices
 from strop.randomness import generator
 from strop.sample import Prompt
 
@@ -67,8 +67,7 @@ class ProceduralSource:
         with user_code(DataError, what):
             made = self._fn(self._rng(i), **self._options)
         if isinstance(made, Prompt):
-            refuse_reserved(made)
-            return made
+            return with_own_choices(made, where=f"{what}: {made.id}")
         if not isinstance(made, Mapping):
             raise DataError(f"{what}: expected {{'prompt': …, 'label': …}} or a Prompt, got {shown(made)}")
         _check_keys(made, what)

@@ -40,7 +40,7 @@ def make(request, file):
     def opened(seed=0):
         section = SECTIONS[request.param]
         files = [file for _ in section.get("files", [])]
-        return open_prompts(Prompts(**{**section, "files": files, "seed": seed}))
+        return open_prompts(Prompts(**{**section, "files": files, "seed": seed})).source
 
     return opened
 
@@ -68,7 +68,7 @@ def test_a_position_is_the_whole_state(make, taken):
 
 def test_a_position_in_other_data_is_refused(make, tmp_path):
     (tmp_path / "other.jsonl").write_text('{"prompt": "a"}\n')
-    other = open_prompts(Prompts(files=[str(tmp_path / "other.jsonl")]))
+    other = open_prompts(Prompts(files=[str(tmp_path / "other.jsonl")])).source
     with pytest.raises(DataError):
         make().restore(other.state() | {"position": 0})
 

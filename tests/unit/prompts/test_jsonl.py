@@ -3,7 +3,7 @@
 import pytest
 
 from strop.errors import DataError
-from strop.prompts.jsonl import read_jsonl
+from strop.prompts.read import read_prompts
 from strop.prompts.rows import Keys
 
 
@@ -15,7 +15,7 @@ def read(tmp_path, monkeypatch):
     def reader(content, keys=None):
         content = content if isinstance(content, bytes) else content.encode()
         (tmp_path / "data.jsonl").write_bytes(content)
-        return read_jsonl(["data.jsonl"], keys or Keys(), where="prompts.files")
+        return read_prompts(["data.jsonl"], keys or Keys(), where="prompts.files").prompts
 
     return reader
 
@@ -55,14 +55,14 @@ def test_files_are_read_in_order_and_a_shared_name_gets_its_folder(tmp_path):
     for file in files:
         file.parent.mkdir(exist_ok=True)
         file.write_text('{"prompt": "a"}\n')
-    prompts = read_jsonl([str(f) for f in files], Keys(), where="prompts.files")
+    prompts = read_prompts([str(f) for f in files], Keys(), where="prompts.files").prompts
     assert [p.id for p in prompts] == ["b/data.jsonl:1", "a/data.jsonl:1", "other.jsonl:1"]
 
 
 def test_a_file_listed_twice_counts_twice(tmp_path):
     file = tmp_path / "data.jsonl"
     file.write_text('{"prompt": "a"}\n')
-    prompts = read_jsonl([str(file), str(file)], Keys(), where="prompts.files")
+    prompts = read_prompts([str(file), str(file)], Keys(), where="prompts.files").prompts
     assert [p.id for p in prompts] == ["data.jsonl:1", "data.jsonl#2:1"]
 
 
@@ -94,8 +94,14 @@ def test_a_file_listed_twice_counts_twice(tmp_path):
             '{"prompt": [{"role": "user", "content": [{"type": "image"}]}]}',
             "'prompt'[0]: only text parts {'type': 'text', 'text': …} are read, got dict {'type': 'image'}",
         ),
-        ('{"prompt": "b", "metadata": "x"}', "'metadata' must be an object, got str 'x'"),
-        ('{"prompt": "b", "tools": {"a": 1}}', "'tools' must be a list of objects, got dict {'a': 1}"),
+        (
+            '{"prompt": "b", "metadata": "x"}',
+            "'metadata' is text, but not JSON: invalid character (byte 0), got str 'x'",
+        ),
+        (
+            '{"prompt": "b", "tools": {"a": 1}}',
+            "'tools' must be a list of objects, or the JSON text of one, got dict {'a': 1}",
+        ),
     ],
 )
 def test_a_broken_row_is_named_with_its_line(read, row, message):
@@ -132,12 +138,5 @@ def test_a_file_without_rows_is_named(read, content):
 def test_a_missing_file_is_named_with_the_nearest(read, tmp_path):
     read('{"prompt": "a"}')
     with pytest.raises(DataError) as caught:
-        read_jsonl(["date.jsonl"], Keys(), where="prompts.files")
+        read_prompts(["date.jsonl"], Keys(), where="prompts.files")
     assert str(caught.value) == "prompts.files = 'date.jsonl': no such file; did you mean 'data.jsonl'?"
-
-
-def test_a_directory_and_other_formats_are_refused(tmp_path):
-    with pytest.raises(DataError, match="is a directory, expected a JSONL file"):
-        read_jsonl([str(tmp_path)], Keys(), where="prompts.files")
-    with pytest.raises(DataError, match=r"\.parquet files are not supported yet; expected JSONL"):
-        read_jsonl(["data.parquet"], Keys(), where="prompts.files")

@@ -71,7 +71,7 @@ def test_about_one_set_of_numbers_in_five_is_held_out():
 @pytest.mark.parametrize("example", TASKS)
 def test_tasks_and_ids_are_reproducible(example):
     section = Prompts(source=spec(example), options={"split": "train"}, seed=3)
-    one, two = open_prompts(section).next(50), open_prompts(section).next(50)
+    one, two = open_prompts(section).source.next(50), open_prompts(section).source.next(50)
     assert one == two
     assert len({p.id for p in one}) == 50
 

@@ -21,27 +21,27 @@ def file(tmp_path):
 
 
 def test_files_become_a_data_set(file):
-    source = open_prompts(Prompts(files=[file], shuffle=False))
+    source = open_prompts(Prompts(files=[file], shuffle=False)).source
     assert [p.label for p in source.next(7)] == [1, 2, 3, 4, 5, 6, 1]
 
 
 def test_long_prompts_are_left_out_in_order_and_counted(file):
     whole = open_prompts(Prompts(files=[file], shuffle=False))
-    source = drop_long(whole, ByteRenderer(), max_tokens=6)  # three tokens are the template's
-    assert [p.label for p in source.next(4)] == [1, 2, 3, 1]
-    assert (len(whole), len(source)) == (6, 3)
+    few = drop_long(whole, ByteRenderer(), max_tokens=6)  # three tokens are the template's
+    assert [p.label for p in few.source.next(4)] == [1, 2, 3, 1]
+    assert (few.num_too_long, len(few.source)) == (3, 3)
 
 
 def test_all_prompts_too_long_is_an_error(file):
-    source = open_prompts(Prompts(files=[file], shuffle=False))
+    whole = open_prompts(Prompts(files=[file], shuffle=False))
     with pytest.raises(
         InputError, match="max_tokens = 2: all 6 prompts are longer; the shortest has 4 tokens"
     ):
-        drop_long(source, ByteRenderer(), max_tokens=2)
+        drop_long(whole, ByteRenderer(), max_tokens=2)
 
 
 def test_a_function_becomes_a_procedural_source():
-    source = open_prompts(Prompts(source=NUMBERS, options={"split": "train"}))
+    source = open_prompts(Prompts(source=NUMBERS, options={"split": "train"})).source
     assert source.next(1)[0].messages.startswith("Which is the largest number")
 
 
@@ -55,7 +55,7 @@ def test_procedural_eval_sets_are_the_same_for_every_seed_and_differ_from_traini
     section = EvalSet(name="held", source=NUMBERS, options={"split": "train"}, n=20)
     one, two = (open_eval_set(section, Prompts(source=NUMBERS, seed=seed)) for seed in (1, 2))
     assert one == two
-    trained = open_prompts(Prompts(source=NUMBERS, options={"split": "train"}, seed=1)).next(20)
+    trained = open_prompts(Prompts(source=NUMBERS, options={"split": "train"}, seed=1)).source.next(20)
     assert [p.messages for p in one] != [p.messages for p in trained]
     assert not {p.id for p in one} & {p.id for p in trained}
 
@@ -72,7 +72,10 @@ def test_procedural_eval_sets_are_the_same_for_every_seed_and_differ_from_traini
             {"source": NUMBERS, "options": {"split": "tain"}},
             "ValueError: split must be 'train' or 'held_out'",
         ),
-        ({"source": NUMBERS, "options": {"split": "train"}, "max_tokens": 9}, "only rows of prompts.files"),
+        (
+            {"source": NUMBERS, "options": {"split": "train"}, "max_tokens": 9},
+            "only rows of files can be left out",
+        ),
         ({"source": NUMBERS.replace("largest", "biggest")}, "has no 'biggest_number'; did you mean"),
         ({"files": ["FILE"], "label_key": "lable"}, "prompts.label_key = 'lable': no row of"),
     ],

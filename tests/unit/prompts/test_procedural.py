@@ -70,7 +70,7 @@ def broken(rng):
         (lambda rng: {"promt": "a"}, "<lambda>, task 0: unknown key 'promt'; did you mean 'prompt'?"),
         (lambda rng: {"label": 1}, "<lambda>, task 0: no 'prompt'; it made 'label'"),
         (lambda rng: {"prompt": 1}, "<lambda>, task 0: 'prompt' must be text or a list"),
-        (lambda rng: Prompt(id="a", messages="a", reward="b"), "a: Prompt.reward = 'b' is not supported"),
+        (lambda rng: Prompt(id="a", messages="a", media=("b",)), "a: Prompt.media = ('b',) is not supported"),
         (unseeded, "unseeded: two calls with equal generators made different tasks"),
     ],
 )
