@@ -29,16 +29,19 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What the engine drew: R new tokens. A stop id that ended it is the last of them."""
+    """What the engine drew: R new tokens. A stop id that ended it is the last of them, and so is the token
+    that completed a stop text, even where it says more."""
 
     ids: NDArray[np.int32]
     """[R]"""
     logp: NDArray[np.float32]
-    """[R] under the effective sampling distribution (temperature applied)."""
+    """[R] under the effective sampling distribution: at its temperature, over the kept ids alone."""
     versions: NDArray[np.int32]
     """[R] version of the weights that drew each token, stamped where it was drawn."""
     finish: Finish
     extras: dict[str, NDArray[Any]] = field(default_factory=dict)
+    """Unless `sampling.keeps_all`: the ids that each token was drawn from, ascending, as `top_p_token_ids`
+    (int32) with `top_p_token_offsets` (int64 [R + 1], from 0); see `strop.kept`."""
 
 
 class Engine(Protocol):

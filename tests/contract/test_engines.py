@@ -10,8 +10,10 @@ import torch
 from strop.engines.base import Request
 from strop.engines.local.engine import LocalEngine
 from strop.errors import EngineFailed, TooLong
+from strop.kept import Kept
 from strop.nn.loading import load_model
 from strop.nn.tiny import make_tiny
+from strop.render.bytes import ByteRenderer
 from strop.runtime.compute import Compute
 from strop.sample import Sampling
 
@@ -23,7 +25,13 @@ LONG = 32
 async def local(directory):
     """No stop ids of its own: what a random model says would be cut anywhere."""
     compute = Compute()
-    engine = LocalEngine(load_model(directory, torch.float32), compute, max_tokens=4096, stop_ids=())
+    engine = LocalEngine(
+        load_model(directory, torch.float32),
+        compute,
+        max_tokens=4096,
+        stop_ids=(),
+        decode=ByteRenderer().decode,
+    )
     serving = asyncio.ensure_future(engine.serve())
     try:
         yield engine
@@ -87,6 +95,61 @@ async def test_length_ends_a_completion_of_whole_columns(serve, temperature):
         completion = await engine.generate(request_of(n=9, temperature=temperature))
     assert (completion.finish, len(completion.ids)) == ("length", 9)
     assert_whole(completion)
+
+
+CUTS = {"top_p": {"top_p": 0.9}, "top_k": {"top_k": 20}, "min_p": {"min_p": 0.1}, "none": {}}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+async def test_kept_sets_come_beside_the_tokens_unless_all_are_kept(serve, cut):
+    sampling = Sampling(max_tokens=9, temperature=0.6, **CUTS[cut])
+    async with serve() as engine:
+        completion = await engine.generate(Request("0", np.array(PROMPT, np.int32), sampling, seed=5))
+    assert_whole(completion)
+    assert bool(completion.extras) is (cut != "none")
+    kept = Kept.of_extras(completion.extras, 9)
+    assert not kept.lacks(completion.ids).any()
+    assert all((np.diff(span) > 0).all() for span in np.split(kept.ids, kept.offsets[1:-1]))
+    assert kept.lengths.max() <= (20 if cut == "top_k" else 264)
+
+
+async def test_aborted_completion_has_a_kept_set_for_every_token(serve):
+    sampling = Sampling(max_tokens=1000, top_k=5)
+    async with serve() as engine:
+        async with running(engine, Request("a", np.array(PROMPT, np.int32), sampling, seed=5)) as task:
+            await engine.abort()
+        completion = task.result()
+    assert (Kept.of_extras(completion.extras, len(completion.ids)).lengths == 5).all()
+
+
+async def test_greedy_is_the_likeliest_whatever_is_cut(serve):
+    async with serve() as engine:
+        one = await engine.generate(request_of(temperature=0))
+        sampling = Sampling(max_tokens=12, temperature=0, top_p=0.5, top_k=3, min_p=0.2)
+        two = await engine.generate(Request("0", np.array(PROMPT, np.int32), sampling, seed=5))
+    assert (two.ids.tolist(), two.logp.tobytes(), two.extras) == (one.ids.tolist(), one.logp.tobytes(), {})
+
+
+async def test_stop_text_ends_a_completion_with_the_token_that_completes_it(serve):
+    decode = ByteRenderer().decode
+    async with serve() as engine:
+        free = await engine.generate(request_of(n=LONG))
+        text = next(c for c in decode(free.ids.tolist()[4:]) if c != "\ufffd")
+        sampling = Sampling(max_tokens=LONG, stop=("never said", text))
+        cut = await engine.generate(Request("0", np.array(PROMPT, np.int32), sampling, seed=5))
+    assert (cut.finish, cut.ids.tolist()) == ("stop", free.ids[: len(cut.ids)].tolist())
+    assert text in decode(cut.ids.tolist())
+    assert text not in decode(cut.ids.tolist()[:-1])
+    assert_whole(cut)
+
+
+async def test_ignored_eos_leaves_the_stop_ids_of_the_request(serve):
+    async with serve() as engine:
+        free = await engine.generate(request_of())
+        stop = int(free.ids[5])
+        sampling = Sampling(max_tokens=12, ignore_eos=True, stop_token_ids=(stop,))
+        cut = await engine.generate(Request("0", np.array(PROMPT, np.int32), sampling, seed=5))
+    assert (cut.finish, int(cut.ids[-1])) == ("stop", stop)
 
 
 async def test_stop_id_ends_a_completion_and_is_its_last_token(serve):

@@ -15,6 +15,8 @@ from strop.engines.base import Completion, Finish, Request
 from strop.engines.local.capacity import ROUNDING
 from strop.engines.local.decoder import Decoder
 from strop.engines.local.sampler import draw
+from strop.engines.local.stopping import StopTexts
+from strop.kept import Kept
 
 
 @dataclass(slots=True)
@@ -25,9 +27,12 @@ class Sequence:
     stop_ids: frozenset[int]
     future: asyncio.Future[Completion]
     """Of whoever waits; set by the event loop only."""
+    stop_texts: StopTexts | None = None
     ids: list[int] = field(default_factory=list)
     logp: list[float] = field(default_factory=list)
     versions: list[int] = field(default_factory=list)
+    kept: list[NDArray[np.int32]] = field(default_factory=list)
+    """What each id was drawn from; nothing when that is the whole vocabulary."""
     finish: Finish | None = None
 
     @property
@@ -49,7 +54,7 @@ class Sequence:
         self.versions.append(version)
         if self.finish is not None:  # aborted while this token was drawn
             return
-        if token in self.stop_ids:
+        if token in self.stop_ids or (self.stop_texts is not None and self.stop_texts.end(self.ids)):
             self.finish = "stop"
         elif len(self.ids) >= self.request.sampling.max_tokens:
             self.finish = "length"
@@ -61,6 +66,7 @@ class Sequence:
             logp=np.array(self.logp, np.float32),
             versions=np.array(self.versions, np.int32),
             finish=self.finish,
+            extras={} if self.request.sampling.keeps_all else Kept.of_spans(self.kept).as_extras(),
         )
 
 
@@ -130,10 +136,12 @@ class RunningBatch:
     def _draw(self, sequences: list[Sequence], logits_BV: Tensor) -> None:
         drawn = draw(
             logits_BV,
-            temperatures=np.array([s.request.sampling.temperature for s in sequences]),
+            samplings=[s.request.sampling for s in sequences],
             seeds=np.array([s.request.seed for s in sequences], np.uint64),
             positions=np.array([s.length for s in sequences], np.int64),
         )
+        for row, kept in drawn.kept.items():
+            sequences[row].kept.append(kept)
         for sequence, token, logp in zip(sequences, drawn.ids, drawn.logp, strict=True):
             sequence.accept(int(token), float(logp), self.version)
 

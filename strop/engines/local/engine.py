@@ -9,6 +9,7 @@ from strop.engines.base import Completion, Request, Weights
 from strop.engines.local.batch import RunningBatch, Sequence
 from strop.engines.local.capacity import longest_sequence
 from strop.engines.local.decoder import Decoder
+from strop.engines.local.stopping import Decode, StopTexts
 from strop.errors import EngineFailed, TooLong
 from strop.nn.loading import CausalLM
 from strop.runtime.compute import Compute
@@ -19,7 +20,11 @@ environments that do not wait for the outside world, the batch is then a functio
 
 
 class LocalEngine:
-    """Serves `generate` while `serve()` runs, in a task that the caller owns."""
+    """Serves `generate` while `serve()` runs, in a task that the caller owns.
+
+    `stop_ids`: end a reply unless its sampling ignores them. `decode`: text of a reply, as the renderer gives
+    it, called in the compute thread; needed for requests with stop texts only.
+    """
 
     def __init__(
         self,
@@ -28,15 +33,15 @@ class LocalEngine:
         *,
         max_tokens: int,
         stop_ids: tuple[int, ...],
-        version: int = 0,
+        decode: Decode | None = None,
     ) -> None:
         self._model = model
         self._compute = compute
         self._max_tokens = max_tokens
-        self._stop_ids = frozenset(stop_ids)
+        self._stop_ids, self._decode = frozenset(stop_ids), decode
+        self._stop_texts: dict[tuple[str, ...], StopTexts] = {}
         self._decoder = Decoder(model)
         self._batch = RunningBatch(self._decoder, max_tokens=max_tokens)
-        self._batch.version = version
         self._waiting: list[Sequence] = []
         self._live: dict[str, Sequence] = {}
         self._work = asyncio.Event()
@@ -52,8 +57,12 @@ class LocalEngine:
         self._refuse_what_never_fits(request)
         if self._broken is not None:
             raise EngineFailed(self._broken)
-        stops = self._stop_ids | frozenset(request.sampling.stop_token_ids)
-        sequence = Sequence(request, stops, asyncio.get_running_loop().create_future())
+        sequence = Sequence(
+            request,
+            self._stops_of(request),
+            asyncio.get_running_loop().create_future(),
+            stop_texts=self._stop_texts_of(request),
+        )
         self._live[request.id] = sequence
         self._waiting.append(sequence)
         self._work.set()
@@ -64,6 +73,18 @@ class LocalEngine:
             raise
         finally:
             del self._live[request.id]
+
+    def _stops_of(self, request: Request) -> frozenset[int]:
+        own = frozenset() if request.sampling.ignore_eos else self._stop_ids
+        return own | frozenset(request.sampling.stop_token_ids)
+
+    def _stop_texts_of(self, request: Request) -> StopTexts | None:
+        texts = request.sampling.stop
+        if not texts:
+            return None
+        if self._decode is None:
+            raise ValueError("stop texts need an engine that was made with `decode`")
+        return self._stop_texts.setdefault(texts, StopTexts(self._decode, texts))
 
     def _refuse_what_never_fits(self, request: Request) -> None:
         needed = len(request.ids) + request.sampling.max_tokens

@@ -1,6 +1,7 @@
 """Drawing tokens: inverse CDF from one counter-based uniform a token, and the log-prob of what was drawn."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -8,31 +9,40 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
+from strop.engines.local.truncation import Rows, choose
 from strop.errors import EngineFailed
 from strop.randomness import uniforms
+from strop.sample import Sampling
 
 # B sequences, V vocabulary, N blocks of C ids
 
 _BLOCK = 128
 
 
-class Drawn(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """One token a row."""
+
     ids: NDArray[np.int64]
     logp: NDArray[np.float32]
+    kept: dict[int, NDArray[np.int32]] = field(default_factory=dict)
+    """By row: the ids that it was drawn from, ascending; without the rows that draw from all."""
 
 
 def draw(
     logits_BV: Tensor,
     *,
-    temperatures: NDArray[np.float64],
+    samplings: Sequence[Sampling],
     seeds: NDArray[np.uint64],
     positions: NDArray[np.int64],
 ) -> Drawn:
-    """One token a row from softmax(logits / temperature), and its log-prob under that distribution.
+    """One token a row from softmax(logits / temperature), or from the part of it that the row's sampling
+    keeps, and its log-prob under that distribution.
 
     Temperature 0 takes the likeliest token and reports its log-prob at temperature 1. `positions` are the
     absolute positions of the new tokens. Raises EngineFailed when a row has no finite distribution.
     """
+    temperatures = np.array([sampling.temperature for sampling in samplings])
     greedy = temperatures == 0
     scale = torch.from_numpy(np.where(greedy, 1.0, temperatures).astype(np.float32))
     logits_BV = logits_BV.float() / scale[:, None]
@@ -48,7 +58,19 @@ def draw(
     if greedy.any():
         ids_B1 = torch.where(torch.from_numpy(greedy)[:, None], logits_BV.argmax(-1, keepdim=True), ids_B1)
     logp_B = (logits_BV.gather(1, ids_B1) - top_B1 - total_B1.log())[:, 0]
-    return Drawn(ids_B1[:, 0].numpy(), logp_B.clamp_(max=0).float().numpy())
+    drawn = Drawn(ids_B1[:, 0].numpy(), logp_B.clamp_(max=0).float().numpy())
+    cut = [row for row, sampling in enumerate(samplings) if not sampling.keeps_all]
+    if cut:
+        every = len(cut) == len(samplings)
+        part = Rows(
+            logits_BV=logits_BV if every else logits_BV[cut],
+            total_B=total_B1[cut, 0].numpy(),
+            samplings=[samplings[row] for row in cut],
+            noise_B=noise_B[cut].numpy(),
+        )
+        for row, choice in zip(cut, choose(part), strict=True):
+            drawn.ids[row], drawn.logp[row], drawn.kept[row] = choice.id, choice.logp, choice.kept
+    return drawn
 
 
 def _inverse_cdf(weight_BV: Tensor, noise_B: Tensor) -> tuple[Tensor, Tensor]:

@@ -11,8 +11,10 @@ from transformers import AutoModelForCausalLM
 
 from strop.engines.base import Completion, Request
 from strop.engines.local.engine import LocalEngine
+from strop.engines.local.stopping import Decode
 from strop.errors import EngineFailed, TooLong
 from strop.nn.loading import CausalLM, load_model
+from strop.render.bytes import ByteRenderer
 from strop.runtime.compute import Compute
 from strop.sample import Sampling
 
@@ -21,9 +23,15 @@ PROMPTS = [[10, 20, 30], list(range(40, 57)), [7], [10, 20, 30]]
 
 
 @asynccontextmanager
-async def engine_of(model: CausalLM, *, max_tokens: int = 4096) -> AsyncIterator[LocalEngine]:
+async def engine_of(
+    model: CausalLM,
+    *,
+    max_tokens: int = 4096,
+    stop_ids: tuple[int, ...] = (STOP,),
+    decode: Decode | None = None,
+) -> AsyncIterator[LocalEngine]:
     compute = Compute()
-    engine = LocalEngine(model, compute, max_tokens=max_tokens, stop_ids=(STOP,))
+    engine = LocalEngine(model, compute, max_tokens=max_tokens, stop_ids=stop_ids, decode=decode)
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(engine.serve())
         try:
@@ -260,3 +268,53 @@ async def test_bfloat16_engine_draws_within_its_precision(tiny_dir, tiny):
     half = load_model(tiny_dir, torch.bfloat16)
     (completion,) = await complete(half, [request(0, PROMPTS[1])])
     np.testing.assert_allclose(completion.logp, teacher_forced(tiny, PROMPTS[1], completion, 1.0), atol=0.1)
+
+
+def saying(text: str, *, n: int = 40, **keys) -> Request:
+    sampling = Sampling(max_tokens=n, stop=(text,), **keys)
+    return Request(text, np.array(PROMPTS[1], np.int32), sampling, seed=5)
+
+
+async def test_stop_text_ends_a_completion_in_any_company_and_not_because_of_the_prompt(tiny):
+    decode = ByteRenderer().decode
+    async with engine_of(tiny, decode=decode) as engine:
+        free = await engine.generate(request(0, PROMPTS[1], n=40, seed=5))
+        at = next(i for i in range(9, 40) if free.ids[i] < 128)
+        text = decode([int(free.ids[at])])
+        first = decode(free.ids.tolist()).index(text)
+        alone = await engine.generate(saying(text))
+        crowd = await asyncio.gather(
+            *(engine.generate(request(i, PROMPTS[i % 4], n=9 + i)) for i in range(5)),
+            engine.generate(saying(text)),
+            engine.generate(saying(decode(PROMPTS[1]))),
+        )
+    assert (alone.finish, alone.ids.tolist()) == ("stop", free.ids[: len(alone.ids)].tolist())
+    assert decode(alone.ids.tolist()).index(text) == first
+    assert crowd[-2].ids.tolist() == alone.ids.tolist()
+    assert crowd[-1].ids.tolist() == free.ids.tolist()
+
+
+async def test_stop_texts_without_a_decoder_are_refused(tiny):
+    async with engine_of(tiny) as engine:
+        with pytest.raises(ValueError, match="decode"):
+            await engine.generate(saying("a"))
+        assert (await engine.health())["waiting"] == 0
+
+
+async def test_ignored_eos_does_not_end_a_completion_but_other_stop_ids_do(tiny):
+    with torch.no_grad():
+        tiny.module.model.norm.weight.fill_(0)  # all tokens are equally likely
+    async with engine_of(tiny, stop_ids=()) as engine:
+        drawn = (await engine.generate(request(0, [1], n=60))).ids.tolist()
+    async with engine_of(tiny, stop_ids=(drawn[20],)) as engine:
+        plain, ignoring, other = await asyncio.gather(
+            engine.generate(request(0, [1], n=60)),
+            *(
+                engine.generate(Request(str(stops), np.array([1], np.int32), sampling, seed=0))
+                for stops in ((), (drawn[30],))
+                for sampling in [Sampling(max_tokens=60, ignore_eos=True, stop_token_ids=stops)]
+            ),
+        )
+    assert plain.ids.tolist() == drawn[: drawn.index(drawn[20]) + 1]
+    assert (ignoring.finish, ignoring.ids.tolist()) == ("length", drawn)
+    assert (other.finish, other.ids.tolist()) == ("stop", drawn[: drawn.index(drawn[30]) + 1])
