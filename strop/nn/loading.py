@@ -18,8 +18,8 @@ _UNFIT = (OSError, ValueError, LookupError, TypeError, AttributeError, Safetenso
 class CausalLM:
     """A causal language model split where strop needs it: the trunk, and the head's matrix.
 
-    `trunk(ids, positions, attend)` gives hidden states; log-probs are computed from these and `head_VD`
-    in chunks, since full logits are never needed.
+    `trunk(ids, positions, attend)` gives hidden states; the trainer computes log-probs from these, `head_VD`
+    and `final_softcap` in chunks, since full logits are never needed.
     """
 
     def __init__(self, module: Any, source: Path) -> None:
@@ -30,9 +30,14 @@ class CausalLM:
         config = module.config
         self.num_layers: int = config.num_hidden_layers
         self.num_kv_heads: int = config.num_key_value_heads
-        self.head_dim: int = config.head_dim or config.hidden_size // config.num_attention_heads
+        self.head_dim: int = self._trunk.layers[0].self_attn.head_dim
         self.max_positions: int = config.max_position_embeddings
         self.vocab_size: int = config.vocab_size
+        self.final_softcap: float | None = config.to_dict().get("final_logit_softcapping")
+        """Logits x become cap · tanh(x / cap); None: they stay. Few families have such a key."""
+        # transformers gives the padding token's embedding no gradient. Nothing is padded here: where the id
+        # occurs (it may be the end-of-turn id), it is a token like any other.
+        self._trunk.embed_tokens.padding_idx = None
 
     @property
     def head_VD(self) -> Tensor:
@@ -47,6 +52,13 @@ class CausalLM:
         return self._trunk(
             input_ids=ids_BT, position_ids=positions_BT, use_cache=False, attend=attend
         ).last_hidden_state
+
+    def logits(self, hidden_ND: Tensor) -> Tensor:
+        """Next-token logits [N, V] in the model's dtype, capped."""
+        logits_NV = hidden_ND @ self.head_VD.T
+        if self.final_softcap is None:
+            return logits_NV
+        return self.final_softcap * torch.tanh(logits_NV / self.final_softcap)
 
     def named_parameters(self) -> list[tuple[str, nn.Parameter]]:
         """In the module's order; tied parameters once."""

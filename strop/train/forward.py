@@ -1,9 +1,11 @@
 """From a packed micro-batch to log-probs and entropies of its sampled tokens."""
 
+from functools import cache
+
 import torch
 from torch import Tensor
 
-from strop.nn.attention import attention
+from strop.nn.attention import Rule, attention, within
 from strop.nn.loading import CausalLM
 from strop.nn.logprobs import TokenStats, token_stats
 from strop.train.packing import Packed
@@ -14,19 +16,21 @@ from strop.train.packing import Packed
 def packed_stats(model: CausalLM, packed: Packed, *, temperature: float, dtype: torch.dtype) -> TokenStats:
     """log-prob and entropy [N] in float32; differentiable. `dtype` is of the computation: with bfloat16,
     products run in it while the weights stay as they are."""
-    masks = [None if block.mask is None else torch.from_numpy(block.mask) for block in packed.blocks]
-
     sizes = [block.num_rows for block in packed.blocks]
 
-    def attend(layer: int, q_BHTD: Tensor, k_BKTD: Tensor, v_BKTD: Tensor, scale: float) -> Tensor:  # noqa: ARG001
+    @cache  # layers share them, as they have one window or none
+    def masks(window: int | None) -> list[Tensor | None]:
+        return _masks(packed, sizes, window)
+
+    def attend(layer: int, q_BHTD: Tensor, k_BKTD: Tensor, v_BKTD: Tensor, rule: Rule) -> Tensor:  # noqa: ARG001
         # split, not slices: the gradient of a split is one concatenation, of each slice a tensor of zeros
         queries, keys, values = q_BHTD.split(sizes, 2), k_BKTD.split(sizes, 2), v_BKTD.split(sizes, 2)
         outs = []
-        for i, (block, mask) in enumerate(zip(packed.blocks, masks, strict=True)):
+        for i, (block, mask) in enumerate(zip(packed.blocks, masks(rule.window), strict=True)):
             k, v = keys[i], values[i]
             if block.prefix is not None:
                 k, v = torch.cat([keys[block.prefix], k], 2), torch.cat([values[block.prefix], v], 2)
-            outs.append(attention(queries[i], k, v, scale, mask=mask, is_causal=mask is None))
+            outs.append(attention(queries[i], k, v, rule, mask=mask, is_causal=mask is None))
         return torch.cat(outs, 2)
 
     ids_BT, positions_BT = torch.from_numpy(packed.ids)[None], torch.from_numpy(packed.positions)[None]
@@ -39,3 +43,17 @@ def packed_stats(model: CausalLM, packed: Packed, *, temperature: float, dtype: 
         torch.from_numpy(packed.targets),
         temperature=temperature,
     )
+
+
+def _masks(packed: Packed, sizes: list[int], window: int | None) -> list[Tensor | None]:
+    """Of each block, with the window; None: the block is causal. Neighbours in a block may be far apart in
+    their sequence, so windows go by positions."""
+    positions = torch.from_numpy(packed.positions).split(sizes)
+    masks: list[Tensor | None] = []
+    for block, own in zip(packed.blocks, positions, strict=True):
+        mask = None if block.mask is None else torch.from_numpy(block.mask)
+        if mask is not None and window is not None:
+            keys = own if block.prefix is None else torch.cat([positions[block.prefix], own])
+            mask = mask & within(own, keys, window)
+        masks.append(mask)
+    return masks

@@ -1,6 +1,7 @@
 """The forward passes of the engine: prefill of prompts end to end, and one token for every row."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import torch
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from strop.engines.local.cache import KVCache
-from strop.nn.attention import attention, causal_rows, decode_attention
+from strop.nn.attention import Rule, attention, decode_attention, decode_mask
 from strop.nn.loading import CausalLM
 
 # B rows, T tokens, H query heads, K key heads, D head size, V vocabulary
@@ -42,11 +43,11 @@ class Decoder:
         ends = np.cumsum([len(p) for p in prompts]).tolist()
         spans = [slice(end - len(p), end) for p, end in zip(prompts, ends, strict=True)]
 
-        def attend(layer: int, q_BHTD: Tensor, k_BKTD: Tensor, v_BKTD: Tensor, scale: float) -> Tensor:
+        def attend(layer: int, q_BHTD: Tensor, k_BKTD: Tensor, v_BKTD: Tensor, rule: Rule) -> Tensor:
             out_BHTD = torch.empty_like(q_BHTD)
             for span, row in zip(spans, rows, strict=True):
                 q, k, v = q_BHTD[:, :, span], k_BKTD[:, :, span], v_BKTD[:, :, span]
-                out_BHTD[:, :, span] = attention(q, k, v, scale, is_causal=True)
+                out_BHTD[:, :, span] = attention(q, k, v, rule, is_causal=True)
                 self.cache.keys[layer][row, :, : k.shape[2]] = k[0]
                 self.cache.values[layer][row, :, : v.shape[2]] = v[0]
             return out_BHTD
@@ -54,21 +55,26 @@ class Decoder:
         ids_BT = torch.from_numpy(np.concatenate(prompts).astype(np.int64))[None]
         positions_BT = torch.cat([torch.arange(len(p)) for p in prompts])[None]
         hidden_BTD = self.model.trunk(ids_BT, positions_BT, attend)
-        return hidden_BTD[0, torch.tensor(ends) - 1] @ self.model.head_VD.T
+        return self.model.logits(hidden_BTD[0, torch.tensor(ends) - 1])
 
     def decode(self, ids: NDArray[np.int64], positions: NDArray[np.int64]) -> Tensor:
         """Feed one token to each of rows 0 … B − 1, at its position; next-token logits [B, V]."""
-        num_rows, longest = len(ids), int(positions.max()) + 1
+        num_rows, shortest, longest = len(ids), int(positions.min()) + 1, int(positions.max()) + 1
         at_B = torch.from_numpy(positions)
         rows_B = torch.arange(num_rows)
-        mask_B11S = causal_rows(at_B, longest)
 
-        def attend(layer: int, q_BH1D: Tensor, k_BK1D: Tensor, v_BK1D: Tensor, scale: float) -> Tensor:
+        @cache  # layers share it, as they have one window or none
+        def seen(window: int | None) -> tuple[slice, Tensor]:
+            first = 0 if window is None else max(0, shortest - window)
+            return slice(first, longest), decode_mask(at_B, range(first, longest), window=window)
+
+        def attend(layer: int, q_BH1D: Tensor, k_BK1D: Tensor, v_BK1D: Tensor, rule: Rule) -> Tensor:
             keys, values = self.cache.keys[layer], self.cache.values[layer]
             keys[rows_B, :, at_B] = k_BK1D[:, :, 0]
             values[rows_B, :, at_B] = v_BK1D[:, :, 0]
-            seen_k, seen_v = keys[:num_rows, :, :longest], values[:num_rows, :, :longest]
-            return decode_attention(q_BH1D, seen_k, seen_v, scale, mask_B11S=mask_B11S)
+            at, mask_B11S = seen(rule.window)
+            seen_k, seen_v = keys[:num_rows, :, at], values[:num_rows, :, at]
+            return decode_attention(q_BH1D, seen_k, seen_v, rule, mask_B11S=mask_B11S)
 
         hidden_B1D = self.model.trunk(torch.from_numpy(ids)[:, None], at_B[:, None], attend)
-        return hidden_B1D[:, 0] @ self.model.head_VD.T
+        return self.model.logits(hidden_B1D[:, 0])

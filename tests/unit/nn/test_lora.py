@@ -17,9 +17,8 @@ IDS = torch.tensor([[72, 101, 108, 108, 111]])
 
 
 def hidden(model):
-    def attend(_layer, q, k, v, *rule):
-        scale = rule[0] if isinstance(rule[0], float) else rule[0].scale
-        return attention(q, k, v, scale, is_causal=True)
+    def attend(_layer, q, k, v, rule):
+        return attention(q, k, v, rule, is_causal=True)
 
     return model.trunk(IDS, torch.arange(5)[None], attend)
 
