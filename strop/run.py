@@ -63,7 +63,9 @@ class Run:
             config.env,
             max_context_tokens=config.rollout.max_context_tokens,
         )
-        self._player = Player(parts, prepared.rewards, prepared.generate, seed=config.loop.seed)
+        self._player = Player(
+            parts, prepared.rewards, prepared.generate, seed=config.loop.seed, hooks=prepared.hooks
+        )
         self._rollouts = Rollouts(
             self._player, prepared.source, config.rollout, keep=prepared.keep, ledger=directory.ledger
         )
@@ -238,7 +240,7 @@ class Run:
         self._directory.evals.append(line)
         if when in ("start", "end"):
             self._totals.evals.setdefault(result.name, {})[when] = result.as_json()
-        self._sink.evaluated(result.name, result.mean, result.n, when, failed=result.failed)
+        self._sink.evaluated(line)
 
     async def _checkpoint(self, done: int) -> None:
         self._sink.status(f"checkpoint after {done} steps")

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from strop.telemetry.passes import told
+
 
 def closing_lines(path: Path, summary: dict[str, Any]) -> list[str]:
     """For a run at `path` that ended with `summary`, finished or interrupted."""
@@ -24,5 +26,9 @@ def _held_out(name: str, result: dict[str, Any], steps: int) -> str:
     last = result["end"] if "end" in result else result["start"]
     means = [result["start"], result["end"]] if "end" in result and steps else [last]
     shown = " → ".join("–" if each["mean"] is None else f"{each['mean']:.3f}" for each in means)
+    sure = "" if last["low"] is None else f", 95 % {last['low']:.3f} to {last['high']:.3f}"
+    passing = "".join(
+        f", pass@{k} {share:.3f}" for k, share in told(last).items() if k > 1 and share is not None
+    )
     failed = f"; {last['failed']} samples failed" if last["failed"] else ""
-    return f"{name}: held-out mean {shown} (n = {last['n']}{failed})"
+    return f"{name}: held-out mean {shown}{sure}{passing} (n = {last['n']}{failed})"

@@ -9,30 +9,59 @@ from typing import Any
 import numpy as np
 
 from strop.config.tree import EvalSet
+from strop.eval.intervals import Interval, interval_of, standard_error
 from strop.rollout.group import Player, new_group
-from strop.sample import Group, Prompt, Sampling
+from strop.sample import Group, Prompt, Sampling, Status
+from strop.telemetry import passes
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What a held-out set says of the policy."""
+    """What a held-out set says of the policy. A reward is a trajectory's: the mean over its samples."""
 
     name: str
     groups: list[Group]
     mean: float
-    """Of the rewards of all samples that could be rewarded."""
+    """Of all rewards."""
     stderr: float
     """Of that mean over prompts: prompts are the independent draws, their samples are not."""
+    interval: Interval | None
+    """95 % of the mean; None when so few prompts cannot tell."""
     n: int
-    """Prompts with at least one rewarded sample."""
+    """Prompts with at least one reward."""
+    samples: int
+    """Trajectories played."""
     failed: int
-    """Samples whose environment or reward failed; they are not counted as 0."""
+    """Of these, those without a reward: the environment or the reward failed. They are not counted as 0."""
+    pass_at: dict[int, float]
+    """k → pass@k over the prompts with at least k rewards; NaN when there is none."""
+    left_out: dict[int, int]
+    """k → prompts that have fewer rewards than k, because others failed; only where there are any."""
+    truncated_share: float
+    """Of the samples that did not fail."""
+    response_tokens: float
+    """Their mean length."""
 
     def as_json(self) -> dict[str, Any]:
         """Without the samples; what cannot be told from so few is null."""
-        numbers = {"mean": self.mean, "stderr": self.stderr}
-        known = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
-        return {**known, "n": self.n, "failed": self.failed}
+        numbers = {
+            "mean": self.mean,
+            "stderr": self.stderr,
+            "low": self.interval.low if self.interval else math.nan,
+            "high": self.interval.high if self.interval else math.nan,
+            **{f"pass_at_{k}": value for k, value in self.pass_at.items()},
+            "truncated_share": self.truncated_share,
+            "response_tokens": self.response_tokens,
+        }
+        return {
+            **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
+            "interval": self.interval.method if self.interval else None,
+            "n": self.n,
+            "prompts": len(self.groups),
+            "samples": self.samples,
+            "failed": self.failed,
+            **{f"pass_left_out_{k}": prompts for k, prompts in self.left_out.items()},
+        }
 
 
 async def evaluate(
@@ -57,20 +86,45 @@ async def evaluate(
     async with asyncio.TaskGroup() as tasks:
         for group in groups:
             tasks.create_task(finish(group))
-    return summarise(section.name, groups)
+    return summarise(section, groups)
 
 
-def summarise(name: str, groups: list[Group]) -> Evaluation:
-    """Mean and standard error over prompts; NaN when nothing could be rewarded."""
-    per_prompt = np.array([np.mean(group.rewards) for group in groups if group.rewards])
-    rewards = [reward for group in groups for reward in group.rewards]
+def summarise(section: EvalSet, groups: list[Group]) -> Evaluation:
+    """All figures; NaN where nothing could be rewarded."""
+    prompts = [_known_rewards(group) for group in groups]
+    rewards = [reward for of_prompt in prompts for reward in of_prompt]
+    mean = float(np.mean(rewards)) if rewards else math.nan
+    samples = sum(len({s.trajectory_id for s in group.samples}) for group in groups)
+    done = [s for group in groups for s in group.samples if s.status is not Status.FAILED]
+    truncated = sum(sample.status is Status.TRUNCATED for sample in done)
+    ks = passes.ks(section.samples_per_prompt)
+    short = {k: sum(len(of_prompt) < k for of_prompt in prompts) for k in ks}
     return Evaluation(
-        name=name,
+        name=section.name,
         groups=groups,
-        mean=float(np.mean(rewards)) if rewards else float("nan"),
-        stderr=float(per_prompt.std(ddof=1) / np.sqrt(len(per_prompt)))
-        if len(per_prompt) > 1
-        else float("nan"),
-        n=len(per_prompt),
-        failed=sum(sample.reward is None for group in groups for sample in group.samples),
+        mean=mean,
+        stderr=standard_error(prompts),
+        interval=interval_of(mean, prompts, samples_per_prompt=section.samples_per_prompt),
+        n=sum(bool(of_prompt) for of_prompt in prompts),
+        samples=samples,
+        failed=samples - len(rewards),
+        pass_at={k: _pass_at(k, prompts, section.pass_threshold) for k in ks},
+        left_out={k: n for k, n in short.items() if n},
+        truncated_share=truncated / len(done) if done else math.nan,
+        response_tokens=float(np.mean([s.response_length for s in done])) if done else math.nan,
     )
+
+
+def _known_rewards(group: Group) -> list[float]:
+    """One per trajectory of which every sample was rewarded."""
+    rewards: dict[int, list[float]] = {}
+    for sample in group.samples:
+        rewards.setdefault(sample.trajectory_id, []).extend([] if sample.reward is None else [sample.reward])
+    unknown = {sample.trajectory_id for sample in group.samples if sample.reward is None}
+    return [float(np.mean(given)) for trajectory, given in rewards.items() if trajectory not in unknown]
+
+
+def _pass_at(k: int, prompts: list[list[float]], threshold: float) -> float:
+    of = passes.figure(k, threshold)
+    known = [value for value in map(of, prompts) if value is not None]
+    return float(np.mean(known)) if known else math.nan

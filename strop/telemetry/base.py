@@ -25,10 +25,11 @@ class Sink(Protocol):
         """One of the step's samples, to be looked at."""
         ...
 
-    def evaluated(self, name: str, mean: float, n: int, when: str, *, failed: int = 0) -> None:
-        """A held-out data set was evaluated; `when` is `start`, `step 10` or `end`.
+    def evaluated(self, record: dict[str, Any]) -> None:
+        """A held-out data set was evaluated: its record, as in eval/results.jsonl.
 
-        `mean` is NaN when no sample could be rewarded; `failed` samples could not and are not in it.
+        `when` is `start`, `step 10` or `end`, `step` the number of completed steps; `mean` is None when no
+        sample could be rewarded; `failed` samples could not and are not in it.
         """
         ...
 
@@ -52,7 +53,7 @@ class Silent:
 
     def sample(self, sample: Sample) -> None: ...
 
-    def evaluated(self, name: str, mean: float, n: int, when: str, *, failed: int = 0) -> None: ...
+    def evaluated(self, record: dict[str, Any]) -> None: ...
 
     def note(self, text: str) -> None: ...
 

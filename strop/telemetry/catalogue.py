@@ -293,6 +293,13 @@ def _evals() -> tuple[Declared, ...]:
             "prompts with k rewards or more",
         ),
         Declared(
+            "eval/<name>/pass_left_out_<k>",
+            "prompts",
+            "with fewer rewards than k, where there are any",
+            "distinct",
+            "prompts",
+        ),
+        Declared(
             "eval/<name>/truncated_share",
             "share",
             "samples that hit the maximum length",

@@ -1,6 +1,5 @@
 """`Console`: the sink that a person watches. Live in a terminal, one plain line a step elsewhere."""
 
-import math
 import sys
 import time
 from collections import deque
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from strop.sample import Sample
 from strop.telemetry.footer import Footer
+from strop.telemetry.passes import told
 from strop.telemetry.printable import one_line
 from strop.telemetry.step_line import HEADER, Pace, step_line
 from strop.telemetry.terminal import open_terminal
@@ -85,13 +85,20 @@ class Console:
         self._print(Text.assemble("      │ ", (one_line(_question(sample), 90), "dim")))
         self._print(Text.assemble("      └ ", one_line(sample.response, 90) or "(empty)"))
 
-    def evaluated(self, name: str, mean: float, n: int, when: str, *, failed: int = 0) -> None:
+    def evaluated(self, record: dict[str, Any]) -> None:
         if not self._durations:  # the evaluation at the start is no part of the first step
             self._last_step_at = self._clock()
-        shown = f"{mean:.3f}" if math.isfinite(mean) else "–"
-        line = Text.assemble("  eval  ", (name, "bold"), f"  {when}  mean ", (shown, "bold cyan"), f"  n {n}")
-        if failed:
-            line.append(f"  {failed} failed", "yellow")
+        mean, low, high = record["mean"], record["low"], record["high"]
+        line = Text.assemble("  eval  ", (record["dataset"], "bold"), f"  {record['when']}  mean ")
+        line.append("–" if mean is None else f"{mean:.3f}", "bold cyan")
+        if low is not None:
+            line.append(f" [{low:.3f}, {high:.3f}]", "dim")
+        k, share = list(told(record).items())[-1]
+        if k > 1 and share is not None:
+            line.append(f"  pass@{k} {share:.3f}")
+        line.append(f"  n {record['n']}")
+        if record["failed"]:
+            line.append(f"  {record['failed']} failed", "yellow")
         self._print(line)
 
     def note(self, text: str) -> None:

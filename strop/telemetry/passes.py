@@ -5,7 +5,10 @@ Of n samples of which c pass, 1 − C(n−c, k) / C(n, k) is the mean over all c
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+_KEY = "pass_at_"
 
 
 def pass_at(k: int, *, samples: int, passed: int) -> float:
@@ -29,3 +32,9 @@ def figure(k: int, threshold: float) -> Callable[[Sequence[float]], float | None
         return pass_at(k, samples=len(rewards), passed=sum(reward >= threshold for reward in rewards))
 
     return of
+
+
+def told(result: Mapping[str, Any]) -> dict[int, float | None]:
+    """k → pass@k of a record of eval/results.jsonl, k rising; None where no prompt had k rewards."""
+    found = {int(name[len(_KEY) :]): value for name, value in result.items() if name.startswith(_KEY)}
+    return dict(sorted(found.items()))

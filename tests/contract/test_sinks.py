@@ -36,6 +36,11 @@ def sample_of(response="52", prompt="Which is larger?", reward=1.0):
     )
 
 
+def evaluation(**known):
+    unknown = {"mean": None, "low": None, "high": None, "pass_at_1": None, "n": 0, "failed": 0}
+    return {"dataset": "numbers", "step": 2, "when": "step 2", **unknown, **known}
+
+
 CALLS = {
     "begin": lambda sink: sink.begin("numbers", 4),
     "begin in the middle": lambda sink: sink.begin("numbers", 4, 2),
@@ -51,8 +56,8 @@ CALLS = {
     "sample of chat": lambda sink: sink.sample(
         sample_of(prompt=[{"role": "system", "content": "Be brief."}])
     ),
-    "evaluated": lambda sink: sink.evaluated("numbers", 0.25, 256, "step 2"),
-    "evaluated, all failed": lambda sink: sink.evaluated("numbers", float("nan"), 0, "end"),
+    "evaluated": lambda sink: sink.evaluated(evaluation(mean=0.25, low=0.2, high=0.31, pass_at_4=0.5, n=256)),
+    "evaluated, all failed": lambda sink: sink.evaluated(evaluation(failed=7)),
     "note": lambda sink: sink.note("stopping after this step"),
     "end": lambda sink: sink.end(),
     "end with lines": lambda sink: sink.end(["run directory  runs/x", "look  strop show runs/x"]),

@@ -7,8 +7,8 @@ from strop.cli.closing import closing_lines
 RUN = Path("runs/a")
 
 
-def held_out(mean, *, n=4, failed=0):
-    return {"mean": mean, "stderr": None, "n": n, "failed": failed}
+def held_out(mean, *, n=4, failed=0, low=None, high=None, **passing):
+    return {"mean": mean, "low": low, "high": high, "n": n, "failed": failed, **passing}
 
 
 def lines(status="finished", *, steps=5, **evals):
@@ -22,6 +22,13 @@ def test_a_finished_run_says_what_it_learned_and_where_it_is():
         "look           strop show runs/a --step 0 --step last",
         "use the model  runs/a/checkpoints/step-5 (a Hugging Face model directory)",
     ]
+
+
+def test_the_last_mean_has_its_interval_and_pass_at_k():
+    end = held_out(0.75, low=0.694, high=0.799, pass_at_1=0.75, pass_at_2=0.8125, pass_at_4=None)
+    assert lines(start=held_out(0.125, low=0.1, high=0.2), end=end)[0] == (
+        "numbers: held-out mean 0.125 → 0.750, 95 % 0.694 to 0.799, pass@2 0.812 (n = 4)"
+    )
 
 
 def test_an_evaluation_in_which_all_failed_has_no_mean():

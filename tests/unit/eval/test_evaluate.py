@@ -7,10 +7,15 @@ import math
 import pytest
 from scripted import Noise, player_of
 
-from strop.config.tree import EvalSet
+from strop.config.load import load_config
+from strop.config.tree import EvalSet, Prompts, Rollout
+from strop.errors import ConfigError
 from strop.eval.evaluate import evaluate, summarise
+from strop.prompts.open import open_eval_set
 from strop.rollout.group import new_group
-from strop.sample import Prompt, Sampling, Status
+from strop.rollout.sampling import eval_sampling
+from strop.sample import Prompt, Sampling, Status, Tokens
+from strop.telemetry.catalogue import declared
 
 PROMPTS = [Prompt(id=str(i), messages=f"question {i}", label="a") for i in range(6)]
 SECTION = EvalSet(name="held_out", source="task.py:make", n=6, samples_per_prompt=2, temperature=1.0)
@@ -100,25 +105,101 @@ async def test_broken_engine_ends_the_evaluation():
     assert caught.group_contains(ZeroDivisionError)
 
 
+def summary(*groups, samples_per_prompt=2, **keys):
+    section = SECTION.model_copy(update={"samples_per_prompt": samples_per_prompt, **keys})
+    return summarise(section, [rewarded(rewards) for rewards in groups])
+
+
 def test_error_of_the_mean_is_over_prompts():
     # means per prompt 0.5, 1, 0: deviation 0.5, over the root of three prompts
-    result = summarise("x", [rewarded([0, 1]), rewarded([1, 1]), rewarded([0, 0])])
+    result = summary([0, 1], [1, 1], [0, 0])
     assert (result.mean, result.n) == (0.5, 3)
     assert result.stderr == pytest.approx(0.5 / math.sqrt(3))
 
 
-def test_mean_is_over_samples_and_error_over_prompts_when_some_failed():
-    result = summarise("x", [rewarded([1, None]), rewarded([0, 0]), rewarded([None, None])])
+def test_none_among_rewards_neither_crashes_nor_shrinks_in_silence():  # miles#1706, prime-rl#3182, slime#2157
+    result = summary([1, None], [0, 0], [None, None])
     assert result.mean == pytest.approx(1 / 3)
-    assert (result.n, result.failed) == (2, 3)
+    assert (result.n, result.samples, result.failed) == (2, 6, 3)
     assert result.stderr == pytest.approx(math.sqrt(0.5) / math.sqrt(2))
+    told = result.as_json()
+    assert (told["n"], told["prompts"], told["samples"], told["failed"]) == (2, 3, 6, 3)
+
+
+def test_a_prompt_with_fewer_rewards_than_k_is_left_out_of_pass_at_k_and_counted():
+    result = summary([1, None], [0, 1], [None, None])
+    assert result.pass_at == {1: 0.75, 2: 1.0}
+    assert result.left_out == {1: 1, 2: 2}
+    assert result.as_json()["pass_left_out_2"] == 2
+
+
+def test_a_sample_passes_from_the_threshold_on():  # slime: only a reward of exactly 1.0, never 0.99
+    assert summary([0.99, 0.0]).pass_at[1] == 0
+    assert summary([0.99, 0.0], pass_threshold=0.9).pass_at[1] == 0.5
+
+
+def test_samples_of_one_trajectory_are_one_draw():
+    fanned = rewarded([1.0, 1.0, 1.0, 0.0])
+    for sample in fanned.samples[:3]:
+        sample.trajectory_id = 0
+    result = summarise(SECTION, [fanned])
+    assert (result.mean, result.samples, result.pass_at[1]) == (0.5, 2, 0.5)
+
+
+def test_truncated_share_and_length_are_of_the_samples_that_did_not_fail():
+    group = rewarded([1.0, 0.0, None])
+    for sample, length in zip(group.samples, (3, 5, 1), strict=True):
+        sample.sequence = Tokens.drawn([5] * length, [-1.0] * length, [0] * length)
+    group.samples[1].status = Status.TRUNCATED
+    result = summarise(SECTION, [group])
+    assert (result.truncated_share, result.response_tokens) == (0.5, 4.0)
 
 
 @pytest.mark.parametrize(
     ("groups", "mean", "n", "failed"),
-    [([], None, 0, 0), ([[None, None]], None, 0, 2), ([[1.0, 0.0]], 0.5, 1, 0)],
+    [([], None, 0, 0), ([[None, None]], None, 0, 2), ([[1.0, 0.5]], 0.75, 1, 0)],
 )
 def test_what_so_few_cannot_tell_is_null(groups, mean, n, failed):
-    result = summarise("x", [rewarded(rewards) for rewards in groups])
-    expected = {"mean": mean, "stderr": None, "n": n, "failed": failed}
-    assert json.loads(json.dumps(result.as_json(), allow_nan=False)) == expected
+    told = json.loads(json.dumps(summary(*groups).as_json(), allow_nan=False))
+    found = {name: told[name] for name in ("mean", "stderr", "low", "high", "interval", "n", "failed")}
+    unknown = {"stderr": None, "low": None, "high": None, "interval": None}
+    assert found == {"mean": mean, **unknown, "n": n, "failed": failed}
+
+
+def test_every_number_of_an_evaluation_is_declared():
+    numbers = {name for name, value in summary([1, None]).as_json().items() if not isinstance(value, str)}
+    assert [name for name in numbers - {"interval"} if declared(f"eval/x/{name}") is None] == []
+
+
+async def test_held_out_prompts_are_never_shuffled_and_each_is_asked_once(tmp_path):  # verl#423, AReaL#356
+    lines = [json.dumps({"prompt": f"question {i}", "label": "a"}) for i in range(6)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines) + "\n")
+    section = SECTION.model_copy(update={"source": None, "n": None, "files": [str(tmp_path / "rows.jsonl")]})
+    prompts = open_eval_set(section, Prompts(shuffle=True))
+    engine = Noise()
+    result = await evaluated(seed_of=player_of(engine, reward=first_letter), prompts=prompts)
+    assert [group.prompt.messages for group in result.groups] == [f"question {i}" for i in range(6)]
+    assert len({request.id for request in engine.requests}) == len(engine.requests) == 12
+
+
+async def test_a_prompt_of_small_budget_leaves_the_others_theirs():  # slime: one dict is shared by all
+    engine = Noise()
+    small = Prompt(id="small", messages="a", label="a", metadata={"max_response_tokens": 3})
+    await evaluated(seed_of=player_of(engine), prompts=[small, *PROMPTS[:2]])
+    assert [request.sampling.max_tokens for request in engine.requests] == [3, 3, 8, 8, 8, 8]
+    assert SAMPLING.max_tokens == 8
+
+
+async def test_each_data_set_has_its_own_stop_texts():  # slime#2242: a data set's own `stop` was ignored
+    sections = [EvalSet(name="a", source="x", n=1, stop=["\n"]), EvalSet(name="b", source="x", n=1)]
+    a, b = (eval_sampling(section, Rollout(stop=["END"], top_p=0.9)) for section in sections)
+    assert (a.stop, b.stop) == (("\n",), ("END",))
+    assert (a.top_p, a.temperature) == (0.9, 0.0)
+
+
+@pytest.mark.parametrize("key", ["temperture", "min_new_tokens"])
+def test_a_key_that_a_data_set_does_not_have_is_refused(key, tmp_path):  # slime#2242
+    run = tmp_path / "run.toml"
+    run.write_text(f'model = "tiny"\n[[eval.datasets]]\nname = "a"\n{key} = 1\n')
+    with pytest.raises(ConfigError, match=rf"run.toml:4: eval.datasets.0.{key} is unknown"):
+        load_config([run])

@@ -1,6 +1,5 @@
 import io
 import json
-import math
 import subprocess
 import sys
 
@@ -105,15 +104,22 @@ def test_a_sample_is_shown_with_its_question_and_reward():
     ]
 
 
+def evaluation(name, when, **known):
+    unknown = {"mean": None, "low": None, "high": None, "pass_at_1": None, "n": 0, "failed": 0}
+    return {"dataset": name, "when": when, **unknown, **known}
+
+
 def test_evaluations_notes_and_the_end_are_lines():
     console, file, _ = plain()
-    console.evaluated("numbers", 0.08203, 256, "start")
-    console.evaluated("sums", math.nan, 0, "end", failed=7)
+    console.evaluated(evaluation("numbers", "start", mean=0.08203, low=0.0544, high=0.122, n=256))
+    console.evaluated(evaluation("sums", "end", failed=7))
+    console.evaluated(evaluation("code", "step 2", mean=0.5, n=1, pass_at_1=0.5, pass_at_8=0.75))
     console.note("2 groups replaced")
     console.end(["finished in 3:20", "strop show runs/x"])
     assert file.getvalue().splitlines() == [
-        "  eval  numbers  start  mean 0.082  n 256",
+        "  eval  numbers  start  mean 0.082 [0.054, 0.122]  n 256",
         "  eval  sums  end  mean –  n 0  7 failed",
+        "  eval  code  step 2  mean 0.500  pass@8 0.750  n 1",
         "  · 2 groups replaced",
         "finished in 3:20",
         "strop show runs/x",
