@@ -13,6 +13,7 @@ from strop.algo.batch import Batch, make_batch
 from strop.algo.open import open_algorithm
 from strop.buffer.buffer import Buffer
 from strop.engines.local.engine import LocalEngine
+from strop.eval.due import occasion
 from strop.eval.evaluate import Evaluation, evaluate
 from strop.nn.loading import CausalLM, load_model
 from strop.nn.lora import Adapters
@@ -53,6 +54,7 @@ class Run:
             self._compute,
             max_tokens=config.engine.max_tokens,
             stop_ids=prepared.renderer.stop_ids,
+            decode=prepared.renderer.decode,
         )
         self.sync: Transport = Share(self._engine)
         self.buffer = Buffer(groups_per_step=self.plan.groups_per_step, staleness=config.buffer.staleness)
@@ -204,8 +206,9 @@ class Run:
         self._show_sample(step, groups)
         self.completed = done = step + 1
         is_last = done == self._config.loop.steps
-        if is_last or (self._config.eval.every and done % self._config.eval.every == 0):
-            await self._evaluate(done, "end" if is_last else f"step {done}")
+        when = occasion(done, every=self._config.eval.every, steps=self._config.loop.steps)
+        if when is not None:
+            await self._evaluate(done, when)
         every = self._config.store.checkpoint_every
         if is_last or self._interrupt_asked or (every and done % every == 0):
             await self._checkpoint(done)

@@ -11,8 +11,8 @@ from strop.rollout.keep import kind_of
 from strop.rollout.rollouts import Report
 from strop.sample import Group
 from strop.telemetry.catalogue import checked
-from strop.telemetry.groups import cells_of, group_record, pass_record
-from strop.telemetry.metrics import Mean, Metric, Rate, Sum, reduce
+from strop.telemetry.groups import group_record, mean_of, pass_record
+from strop.telemetry.metrics import Metric, Rate, Sum, reduce
 
 
 def step_record(
@@ -21,7 +21,7 @@ def step_record(
     """One object of `metrics.jsonl`; what is not finite is None. See `telemetry/catalogue.py`."""
     trajectories = max(len({s.trajectory_id for s in group.samples}) for group in groups)
     own = checked({**_filling(report), **_times(report, train, split)})
-    passing = pass_record(cells_of(groups), samples=trajectories)
+    passing = pass_record(report.cells, samples=trajectories)
     known = {**reduce([group_record(groups, step), own, passing]), **train}
     finite = {name: value if math.isfinite(value) else None for name, value in known.items()}
     return {"step": step, "version": step, **finite}
@@ -29,7 +29,7 @@ def step_record(
 
 def _filling(report: Report) -> dict[str, Metric]:
     return {
-        "rollout/reward_before_filter": Mean.of(report.rewards),
+        "rollout/reward_before_filter": mean_of(report.cells),
         "rollout/groups_issued": Sum(report.issued),
         "rollout/groups_dropped": Sum(sum(report.dropped.values())),
         **_dropped(report),

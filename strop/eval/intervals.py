@@ -1,8 +1,8 @@
 """How sure a mean is: an interval that holds the true mean in 95 of 100 evaluations.
 
 `wilson` is for a share of passes, one sample a prompt: it is right near 0 and 1 and for few prompts, where
-the normal interval is not. `normal` is for all else, over prompts: they are the independent draws, the samples
-of one are not (a clustered standard error).
+the normal interval is not. `normal` is for all else, over prompts: they are the independent draws, the
+samples of one are not (a clustered standard error).
 """
 
 import math

@@ -22,6 +22,8 @@ from strop.rollout.keep import Drop, Keep, judge
 from strop.rollout.sampling import run_sampling
 from strop.sample import Group, Prompt
 from strop.store.ledger import Entry, Event, Ledger
+from strop.telemetry.groups import cells_of
+from strop.telemetry.metrics import Cell, Mean
 
 
 @dataclass(slots=True)
@@ -32,9 +34,9 @@ class Report:
     issued: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     """Groups by reason."""
-    rewards: list[float] = field(default_factory=list)
-    """Of the trajectories of every finished group, before the filter: the accuracy of the policy, not of the
-    kept."""
+    cells: dict[Cell, Mean] = field(default_factory=dict)
+    """Rewards of the trajectories of every finished group, before the filter: the accuracy of the policy, not
+    of the kept."""
     num_tokens: int = 0
     """Drawn, also for groups that were dropped."""
     seconds: float = 0.0
@@ -106,7 +108,7 @@ class Rollouts:
             for group in groups:
                 tasks.create_task(finish(group))
         report.num_tokens += sum(int(s.sequence.sampled.sum()) for g in groups for s in g.samples)
-        report.rewards += [reward for group in groups for reward in group.trajectory_rewards]
+        report.cells |= cells_of(groups)
         return groups
 
     def _new_group(self, step: int, tries: int, prompt: Prompt) -> Group:

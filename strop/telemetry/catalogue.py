@@ -148,6 +148,14 @@ def _age() -> tuple[Declared, ...]:
         Declared(
             "rollout/staleness_max", "versions", "largest of these", "max", "ages of the sampled tokens"
         ),
+        Declared(
+            "rollout/top_p_kept_vocab",
+            "ids",
+            "that a token was drawn from, with top-p, top-k or min-p",
+            "mean",
+            "sizes of the kept sets",
+            "trained tokens that have one",
+        ),
     )
 
 
@@ -157,7 +165,7 @@ def _filled() -> tuple[Declared, ...]:
             "rollout/reward_before_filter",
             "reward",
             "mean reward before groups are dropped: what the policy is worth",
-            "mean",
+            "groups",
             "rewards of the trajectories of every finished group",
             "those trajectories",
         ),

@@ -11,7 +11,8 @@ from strop.rollout.rollouts import Report
 from strop.sample import Prompt, Status, Tokens
 from strop.summary import Totals, peak_rss_gib, step_record
 from strop.telemetry.catalogue import declared
-from strop.telemetry.metrics import is_timing
+from strop.telemetry.groups import cells_of
+from strop.telemetry.metrics import Mean, is_timing
 
 TRAIN = {"train/tokens": 120.0, "train/loss": 0.5}
 SPLIT = {"train": 4.0, "sync": 0.5, "step": 6.0}
@@ -30,8 +31,10 @@ def groups_of(*rewards):
     return groups
 
 
-def report_of(**keys):
-    return Report(**{"rounds": 2, "issued": 7, "num_tokens": 84, "seconds": 2.0, **keys})
+def report_of(*finished, **keys):
+    """`finished`: the rewards of each group, dropped ones included."""
+    cells = cells_of(groups_of(*finished))
+    return Report(**{"rounds": 2, "issued": 7, "cells": cells, "num_tokens": 84, "seconds": 2.0, **keys})
 
 
 def record_of(*, report=None, train=TRAIN, split=SPLIT):
@@ -51,12 +54,15 @@ def test_a_step_records_what_its_groups_say():
 
 
 def test_every_number_of_a_step_is_declared():
-    record = record_of(report=report_of(dropped=Counter({"all rewards equal: 0": 2}), rewards=[0.5]))
+    record = record_of(
+        report=report_of(dropped=Counter({"all rewards equal: 0": 2}), cells={(0, 0): Mean(0.5, 1)})
+    )
     assert [name for name in record if declared(name) is None] == ["step", "version"]
 
 
 def test_a_step_tells_pass_at_k_for_powers_of_two_up_to_its_samples():
-    record = step_record(8, groups_of((1.0, 0.0, 0.0), (0.0, 0.0, 0.0)), report_of(), TRAIN, SPLIT)
+    kept, dropped = (1.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    record = step_record(8, groups_of(kept), report_of(kept, dropped), TRAIN, SPLIT)
     told = {name: value for name, value in record.items() if "pass_at" in name}
     # one of three passes: 1/3, 2/3, 1; then half of it, as no sample of the other prompt does
     assert told == pytest.approx(
@@ -78,7 +84,7 @@ def test_speeds_are_tokens_over_the_seconds_of_their_station():
         ({"report": report_of(seconds=0.0)}, "rollout/tokens_per_s"),
         ({"split": {}}, "train/tokens_per_s"),
         ({"split": {"train": 0.0}}, "train/tokens_per_s"),
-        ({"report": report_of(rewards=[])}, "rollout/reward_before_filter"),
+        ({"report": report_of()}, "rollout/reward_before_filter"),
     ],
 )
 def test_what_cannot_be_told_is_null(keys, name):
@@ -86,7 +92,7 @@ def test_what_cannot_be_told_is_null(keys, name):
 
 
 def test_accuracy_before_the_filter_is_beside_that_of_the_kept():
-    record = record_of(report=report_of(rewards=[1.0, 0.0, 0.0, 0.0]))
+    record = record_of(report=report_of((1.0, 0.0), (0.0, 0.0)))
     assert (record["rollout/reward_before_filter"], record["reward/mean"]) == (0.25, 0.5)
 
 

@@ -122,7 +122,7 @@ async def test_accuracy_before_the_filter_is_reported_apart(tmp_path):
     source, _ = rollouts(tmp_path, parity, keep=reward_std)
     await fill(source)
     report = source.reports[0]
-    assert len(report.rewards) == 2 * report.issued
+    assert len(report.cells) == 2 * report.issued
     assert sum(report.dropped.values()) == report.issued - 3
 
 
