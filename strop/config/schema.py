@@ -105,7 +105,7 @@ def resolve(parts: Sequence[str]) -> Target | None:
             return Target(path, child, inside=False)
         elif child.is_table and all(rest):
             return Target((*path, *rest), child, inside=True)
-        elif child.rows and rest[0].isdecimal():
+        elif child.rows and rest[0] in map(str, range(1000)):
             section, path, rest = child.rows, (*path, int(rest[0])), rest[1:]
         else:
             return None

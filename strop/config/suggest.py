@@ -16,6 +16,11 @@ def closest(word: str, candidates: Iterable[str]) -> str | None:
     return by_plain[found[0]] if found else None
 
 
+def misspelt(word: str, names: Iterable[str]) -> str | None:
+    """The name that `word` becomes by removing, adding, changing or swapping one letter."""
+    return next((name for name in names if _is_one_edit(word, name)), None)
+
+
 def unknown_key(path: KeyPath, section: type[Section]) -> str:
     """The message for a key that `section` does not have."""
     meant = _meant(path, section)
@@ -28,8 +33,12 @@ def unknown_key(path: KeyPath, section: type[Section]) -> str:
 def unknown_flag(flag: str, others: Iterable[str]) -> str:
     """The message for a flag that nothing answers to; `others` are the flags that are not dotted keys."""
     path, section = _deepest(flag.removeprefix("--").split("."))
+    known = [*(f"--{dotted(key)}" for key, _ in leaves()), *others]
+    near = misspelt(flag, known)
+    if near:
+        return f"unknown flag; did you mean {near}?"
     if len(path) == 1:
-        found = closest(flag, [*others, *(f"--{dotted(key)}" for key, _ in leaves())])
+        found = closest(flag, known)
         way_out = f"did you mean {found}?" if found else "`strop config --keys` lists all"
         return f"unknown flag; {way_out}"
     if path[-1] == "":
@@ -45,6 +54,10 @@ def _meant(path: KeyPath, section: type[Section]) -> KeyPath | None:
     sibling = closest(name, children(section))
     if sibling:
         return (*path[:-1], sibling)
+    by_text = {dotted(key): key for key, _ in leaves()}
+    whole = misspelt(dotted(path), by_text)
+    if whole:
+        return by_text[whole]
     elsewhere = next((key for key, _ in leaves() if key[-1] == name), None)
     if elsewhere or name in children(Config):
         return elsewhere or (name,)
@@ -67,6 +80,17 @@ def _deepest(parts: Sequence[str]) -> tuple[KeyPath, type[Section]]:
             path = (*path, part)
             section = (child.rows or section) if isinstance(child, Leaf) else child
     return (*path, ""), section
+
+
+def _is_one_edit(one: str, other: str) -> bool:
+    if abs(len(one) - len(other)) > 1 or one == other:
+        return False
+    start = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
+    one, other = one[start:], other[start:]
+    changed = one[1:] == other[1:]
+    removed, added = one == other[1:], one[1:] == other
+    swapped = one[:2] == other[:2][::-1] and one[2:] == other[2:]
+    return changed or removed or added or swapped
 
 
 def _plain(word: str) -> str:
