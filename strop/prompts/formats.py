@@ -69,5 +69,5 @@ def _open_shards(place: Path, path: str, *, what: str) -> RowFile:
         if found:
             return found
         near = sorted(file.name for file in place.parent.iterdir())
-    hint = "; a slice is @[a:b]" if "@" in place.name else ""
-    raise DataError(f"{what}: no such file{nearest(place.name, near) or hint}")
+    hint = "; a slice is @[a:b]" if "@[" in path else nearest(place.name, near)
+    raise DataError(f"{what}: no such file{hint}")
