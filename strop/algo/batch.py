@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from strop.kept import OFFSETS, Kept
 from strop.sample import Group, Sample
 
 
@@ -28,6 +29,8 @@ class Batch:
     """[N] trained tokens; a removed sample has none."""
     behavior: NDArray[np.float32] = field(init=False)
     """[N] log-prob recorded by the sampler, NaN where not sampled."""
+    kept: Kept | None = field(init=False)
+    """[N] the ids that each token was drawn from; an empty set, or None for all: the whole vocabulary."""
     advantage: NDArray[np.float32] = field(init=False)
     """[N] written by `Algorithm.credit`."""
     scored: dict[str, NDArray[np.float32]] = field(default_factory=dict)
@@ -40,6 +43,7 @@ class Batch:
         self.mask = np.concatenate([*masks, np.zeros(0, bool)])
         behavior = [s.response_tokens.behavior for s in self.samples]
         self.behavior = np.concatenate([*behavior, np.zeros(0, np.float32)])
+        self.kept = _kept_sets(self.samples)
         self.advantage = np.zeros(self.num_tokens, np.float32)
 
     @property
@@ -74,6 +78,12 @@ class Batch:
     def tokens_of(self, row: int) -> slice:
         """Where the tokens of sample `row` stand in the per-token columns."""
         return slice(int(self.offsets[row]), int(self.offsets[row + 1]))
+
+
+def _kept_sets(samples: list[Sample]) -> Kept | None:
+    if not any(OFFSETS in sample.extras for sample in samples):
+        return None
+    return Kept.joined([Kept.of_extras(sample.extras, sample.response_length) for sample in samples])
 
 
 def make_batch(

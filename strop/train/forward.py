@@ -7,7 +7,7 @@ from torch import Tensor
 
 from strop.nn.attention import Rule, attention, within
 from strop.nn.loading import CausalLM
-from strop.nn.logprobs import TokenStats, token_stats
+from strop.nn.logprobs import Distribution, TokenStats, token_stats
 from strop.train.packing import Packed
 
 # B = 1 row, H query heads, K key heads, T tokens, D head size
@@ -41,7 +41,7 @@ def packed_stats(model: CausalLM, packed: Packed, *, temperature: float, dtype: 
         hidden_ND.to(dtype),
         model.head_VD.to(dtype),
         torch.from_numpy(packed.targets),
-        temperature=temperature,
+        Distribution(temperature, model.final_softcap, packed.kept),
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strop.algo.batch import Batch
+from strop.kept import Kept
 
 BLOCK_TOKENS = 512
 """A bundle of at most this many tokens attends in one masked product; longer ones go sample by sample, as
@@ -46,6 +47,8 @@ class Packed:
     """[N] the token's id."""
     columns: NDArray[np.int64]
     """[N] where the token stands in the batch's per-token columns."""
+    kept: Kept | None = None
+    """[N] the ids that each target was drawn from; None: all of them from the whole vocabulary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ def pack(batch: Batch, rows: Iterable[int], *, max_tokens: int) -> list[Packed]:
         used += len(piece.fed)
     if bundles:
         full.append(bundles)
-    return [_lay_out(bundles) for bundles in full]
+    return [_lay_out(bundles, batch.kept) for bundles in full]
 
 
 def _piece(batch: Batch, row: int) -> tuple[NDArray[np.int32], _Piece]:
@@ -96,7 +99,7 @@ def _piece(batch: Batch, row: int) -> tuple[NDArray[np.int32], _Piece]:
     return ids[: sample.prompt_length], piece
 
 
-def _lay_out(bundles: list[tuple[NDArray[np.int32], list[_Piece]]]) -> Packed:
+def _lay_out(bundles: list[tuple[NDArray[np.int32], list[_Piece]]], kept: Kept | None) -> Packed:
     ids, positions, predecessors = [], [], []
     blocks: list[Block] = []
     start = 0
@@ -112,13 +115,15 @@ def _lay_out(bundles: list[tuple[NDArray[np.int32], list[_Piece]]]) -> Packed:
             at += length
         start = at
     pieces = [p for _, bundle in bundles for p in bundle]
+    columns = np.concatenate([p.first_column + p.scored for p in pieces])
     return Packed(
         ids=np.concatenate(ids).astype(np.int64),
         positions=np.concatenate(positions).astype(np.int64),
         blocks=tuple(blocks),
         predecessors=np.concatenate(predecessors),
         targets=np.concatenate([p.targets for p in pieces]).astype(np.int64),
-        columns=np.concatenate([p.first_column + p.scored for p in pieces]),
+        columns=columns,
+        kept=None if kept is None else kept.take(columns),
     )
 
 
