@@ -123,11 +123,7 @@ class Run:
         """Serve the engine and fill the buffer while the block runs; evaluate first, if the run is new."""
         total = self._config.loop.steps
         self._sink.begin(self._config.name, total, self._first_step)
-        if self._prepared.num_too_long:
-            longest = self._config.prompts.max_tokens
-            self._sink.note(
-                f"{self._prepared.num_too_long} prompts longer than {longest} tokens are left out"
-            )
+        self._tell_what_is_left_out()
         async with asyncio.TaskGroup() as tasks:
             background = [tasks.create_task(self._engine.serve())]
             try:
@@ -148,6 +144,20 @@ class Run:
                     task.cancel()
                     await asyncio.wait({task})  # rollouts before the engine that they wait for
                 await self._prepared.rewards.close()
+
+    def _tell_what_is_left_out(self) -> None:
+        bad, num_too_long = self._prepared.bad_rows, self._prepared.num_too_long
+        if bad.count:
+            self._sink.note(f"{bad.count} malformed rows are left out; the first: {bad.first}")
+        if num_too_long:
+            longest = self._config.prompts.max_tokens
+            self._sink.note(f"{num_too_long} prompts longer than {longest} tokens are left out")
+        for note in self._prepared.template_notes:
+            self._sink.note(note)
+        if bad.count or num_too_long:
+            self._directory.event(
+                "rows_left_out", malformed=bad.count, first_malformed=bad.first, too_long=num_too_long
+            )
 
     @property
     def _has_end(self) -> bool:
