@@ -8,6 +8,7 @@ import numpy as np
 
 from strop.engines.base import Completion, Engine, Request
 from strop.errors import GenerateFailed
+from strop.kept import IDS, Kept
 from strop.randomness import derive
 from strop.render.base import Renderer
 from strop.rollout.hooks import Occasion
@@ -54,7 +55,9 @@ class Context:
     async def complete(self, ids: list[int], *, call: int = 0, max_tokens: int | None = None) -> Completion:
         """Let the model continue exact ids by `max_tokens` at most (the sample's whole budget, unless given).
 
-        Number the calls of one sample with `call`: each number has noise of its own.
+        Number the calls of one sample with `call`: each number has noise of its own. With top-p, top-k or
+        min-p the trainer needs the sets that tokens were drawn from: give the completion's `extras` to the
+        sample, as in `sample.append_response_tokens(…, meta_info={…, **completion.extras})`.
         """
         budget = self.sampling.max_tokens if max_tokens is None else max_tokens
         request = Request(
@@ -89,3 +92,19 @@ def _check_sample(sample: Sample, sampling: Sampling) -> None:
         raise ValueError(
             f"{sample.response_length} response tokens, rollout.max_response_tokens = {sampling.max_tokens}"
         )
+    _check_kept_sets(sample, sampling)
+
+
+def _check_kept_sets(sample: Sample, sampling: Sampling) -> None:
+    """Without them the trainer's log-probs would be of another distribution than the recorded ones."""
+    response = sample.response_tokens
+    kept = Kept.of_extras(sample.extras, len(response))
+    bare = response.mask & (kept.lengths == 0)
+    if bare.any() and not sampling.keeps_all:
+        raise ValueError(
+            f"{int(bare.sum())} trained tokens have no kept set, which rollout.top_p, top_k and min_p make; "
+            "store the completion's extras: append_response_tokens(…, meta_info=completion.extras)"
+        )
+    lacks = response.sampled & kept.lacks(response.ids)
+    if lacks.any():
+        raise ValueError(f"response token {int(lacks.argmax())} is not in its kept set ({IDS})")

@@ -5,14 +5,16 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from strop.config.tree import Env
 from strop.engines.base import Completion, Engine, Finish, Request
 from strop.envs.base import Environment, Observation, Reply, Step
 from strop.errors import DataError, EnvironmentFailed, boundary
+from strop.kept import OFFSETS, Kept
 from strop.render.base import Renderer
 from strop.rollout.deadline import within
 from strop.sample import Message, Prompt, Sample, Sampling, Status, Tokens
@@ -109,7 +111,7 @@ class _Episode:
             seed=self._seed,
         )
         completion = await self._parts.engine.generate(request)
-        sample.sequence = sample.sequence + Tokens.drawn(completion.ids, completion.logp, completion.versions)
+        self._append(Tokens.drawn(completion.ids, completion.logp, completion.versions), completion.extras)
         _count(sample, "generate_s", began)
         return completion
 
@@ -119,8 +121,17 @@ class _Episode:
         ids = self._rendered(lambda: self._parts.renderer.follow_up(history, messages, last_id=last_id))
         if self._sample.response_length + len(ids) >= sampling.max_tokens:
             return False
-        self._sample.sequence = self._sample.sequence + Tokens.context(ids)
+        self._append(Tokens.context(ids), {})
         return True
+
+    def _append(self, tokens: Tokens, extras: dict[str, NDArray[Any]]) -> None:
+        """Kept sets come with drawn tokens or not at all; the environment's tokens have empty ones."""
+        sample = self._sample
+        if OFFSETS in extras or OFFSETS in sample.extras:
+            before = Kept.of_extras(sample.extras, sample.response_length)
+            added = Kept.of_extras(extras, len(tokens))
+            sample.extras.update(Kept.joined([before, added]).as_extras())
+        sample.sequence = sample.sequence + tokens
 
     def _rendered(self, render: Callable[[], list[int]]) -> list[int]:
         """Ids of messages that the environment made: what is wrong with them is its failure."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from strop.kept import OFFSETS
 from strop.sample import Group, Sample, Status, all_equal
 from strop.telemetry import passes
 from strop.telemetry.catalogue import checked
@@ -136,4 +137,16 @@ def _age(samples: list[Sample], step: int) -> dict[str, Metric]:
         "rollout/behavior_logp": Mean(math.fsum(logp), logp.size),
         "rollout/staleness": Mean(float(age.sum()), age.size),
         **oldest,
+        **_kept_sets(samples),
     }
+
+
+def _kept_sets(samples: list[Sample]) -> dict[str, Metric]:
+    """Of samples that are trained, where tokens were drawn from a part of the vocabulary."""
+    sizes = [
+        np.diff(sample.extras[OFFSETS])[sample.response_tokens.mask]
+        for sample in samples
+        if OFFSETS in sample.extras and not sample.remove_sample
+    ]
+    sets = sum(int((size > 0).sum()) for size in sizes)
+    return {"rollout/top_p_kept_vocab": Mean(float(sum(size.sum() for size in sizes)), sets)} if sets else {}
