@@ -24,6 +24,7 @@ async def evaluate_alone(prepared: Prepared) -> list[Evaluation]:
         compute,
         max_tokens=config.engine.max_tokens,
         stop_ids=prepared.renderer.stop_ids,
+        decode=prepared.renderer.decode,
     )
     parts = Parts(
         engine,
