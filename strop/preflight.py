@@ -17,6 +17,7 @@ from strop.prompts.read import BadRows
 from strop.render.base import Renderer
 from strop.render.messages import as_messages
 from strop.render.open import check_tokenizer, open_renderer
+from strop.render.probe import notes, probe
 from strop.rewards.open import open_rewards
 from strop.rewards.select import Rewards
 from strop.rollout.custom import Generate
@@ -46,6 +47,8 @@ class Prepared:
     """Malformed rows that `prompts.on_bad_row` left out."""
     num_too_long: int = 0
     """Rows that `prompts.max_tokens` left out."""
+    template_notes: tuple[str, ...] = ()
+    """What the chat template does that this run should know of."""
 
 
 def prepare(config: Config) -> Prepared:
@@ -99,6 +102,7 @@ def prepare(config: Config) -> Prepared:
         hooks=hooks,
         bad_rows=opened.bad,
         num_too_long=opened.num_too_long,
+        template_notes=notes(probe(renderer), has_turns=_has_turns(config)),
     )
 
 
@@ -144,10 +148,16 @@ def _compares_with_label(reward: Reward) -> bool:
     )
 
 
+def _has_turns(config: Config) -> bool:
+    """Whether an environment answers the model."""
+    env = config.env
+    return not (env.type == "single_turn" or env.max_turns == 1 or config.rollout.generate is not None)
+
+
 def _check_turns(config: Config, prompt: Prompt, renderer: Renderer) -> None:
     """Raises DataError if the template cannot show what an environment answers to a reply."""
     env = config.env
-    if env.type == "single_turn" or env.max_turns == 1 or config.rollout.generate is not None:
+    if not _has_turns(config):
         return
     role = env.options.get("role", "tool") if env.type == "calculator" else "user"
     answer = [{"role": role, "content": "an answer"}]

@@ -86,6 +86,21 @@ class ChatRenderer:
         )
         return text
 
+    @property
+    def tokenizer(self) -> "PreTrainedTokenizerBase":
+        """The model's own, for those who look at it: `render/probe.py`."""
+        return self._tokenizer
+
+    @property
+    def has_template(self) -> bool:
+        """Whether prompts are shown with the chat template."""
+        return self._has_roles
+
+    def text(self, messages: list[Message], *, speaks_next: bool) -> str:
+        """What the template makes of a conversation, `speaks_next`: up to where the model begins to speak.
+        Raises DataError if it refuses the messages."""
+        return self._render(messages, where="a conversation", speaks_next=speaks_next)
+
     def _behind(self, reply: str, text: str, *, last_id: int) -> list[int]:
         """Ids of `text`, tokenised as the continuation that it is of the reply or of its stop token."""
         anchor, stop = reply, self._tokenizer.decode([last_id])
