@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from strop.config.keys import Section
+from strop.config.slime_paths import is_slimes
 from strop.config.toml_text import shown
 from strop.config.tree import Config, EvalSet, Prompts
 from strop.errors import ConfigError
@@ -119,7 +120,7 @@ def _one_source_of_prompts(view: _View) -> Iterator[str]:
 
 def _files_or_source(view: _View, where: str, section: Prompts | EvalSet) -> Iterator[str]:
     files, source, options = (f"{where}.{key}" for key in ("files", "source", "options"))
-    if section.files and section.source:
+    if section.files and section.source and not is_slimes(section.source):
         yield f"{view.at(files)}: {view.said(files)} and {view.said(source)} exclude each other; remove one"
     elif not section.files and not section.source:
         way_out = f'give {files} = ["data.jsonl"] or {source} = "file.py:name"'
@@ -128,6 +129,12 @@ def _files_or_source(view: _View, where: str, section: Prompts | EvalSet) -> Ite
     elif section.options and not section.source:
         given = f"{options} = {shown(section.options)}"
         yield f"{view.at(options)}: {given} needs {source}; remove it, or name a source"
+
+
+def _template_has_a_place(view: _View) -> Iterator[str]:
+    key, place = "prompts.template", "{prompt}"
+    if place not in (view.value(key) or place):
+        yield f"{view.at(key)}: {view.said(key)} has no {place}, where the text of a row goes; add it"
 
 
 def _eval_names(view: _View) -> Iterator[str]:
@@ -189,19 +196,32 @@ class _Idle:
     holds: Callable[[Config], bool]
 
 
-_FIELDS = ("prompts.input_key", "prompts.label_key", "prompts.metadata_key", "prompts.tool_key")
+def _makes_tasks(source: str | None) -> bool:
+    """A source with slime's signature may read files, by what it finds in `args`."""
+    return source is not None and not is_slimes(source)
+
+
+_FIELDS = (
+    "prompts.input_key",
+    "prompts.label_key",
+    "prompts.metadata_key",
+    "prompts.tool_key",
+    "prompts.template",
+)
 _IDLE = (
-    _Idle(("prompts.shuffle",), "prompts.source", lambda c: c.prompts.source is not None),
+    _Idle(("prompts.shuffle",), "prompts.source", lambda c: _makes_tasks(c.prompts.source)),
     # Held-out files are read by the field names of the run's own prompts.
     _Idle(
         _FIELDS,
         "prompts.source",
-        lambda c: c.prompts.source is not None and not any(dataset.files for dataset in c.eval.datasets),
+        lambda c: _makes_tasks(c.prompts.source) and not any(dataset.files for dataset in c.eval.datasets),
     ),
+    _Idle(("env.options", "env.timeout_s"), "rollout.generate", lambda c: c.rollout.generate is not None),
+    # A function with slime's signature reads it, as args.max_turns.
     _Idle(
-        ("env.options", "env.max_turns", "env.timeout_s"),
+        ("env.max_turns",),
         "rollout.generate",
-        lambda c: c.rollout.generate is not None,
+        lambda c: c.rollout.generate is not None and not is_slimes(c.rollout.generate),
     ),
     _Idle(("train.lora.alpha", "train.lora.targets"), "train.lora.rank", lambda c: c.train.lora.rank == 0),
     _Idle(("telemetry.show_sample_every",), "telemetry.sinks", lambda c: "console" not in c.telemetry.sinks),
@@ -231,6 +251,7 @@ RULES: tuple[Callable[[_View], Iterator[str]], ...] = (
     _groups_of_one,
     _batch_identity,
     _synchronous,
+    _template_has_a_place,
     _eval_names,
     _eval_needs_datasets,
     _cache_holds_a_response,

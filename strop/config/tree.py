@@ -47,9 +47,10 @@ class Prompts(Section):
     mixture: list[Part] = key(list)
     """`[[prompts.mixture]]` tables: prompts are drawn from several parts by weight."""
     source: Text | None = key(None, path="plugin")
-    """A function `(rng, **options) -> {"prompt": …, "label": …}` that makes a task: `file.py:name`."""
+    """A function `(rng, **options) -> {"prompt": …, "label": …}` that makes a task: `file.py:name`.
+    slime: --data-source-path."""
     options: Options = key(dict)
-    """Keyword arguments of `source`."""
+    """Keyword arguments of `source`. slime: --buffer-filter-path."""
     input_key: Text = key("prompt", slime="--input-key")
     """Field of a row that holds the prompt: text, or a list of chat messages."""
     label_key: Text = key("label", slime="--label-key")
@@ -61,6 +62,8 @@ class Prompts(Section):
     """Further fields of a row to put into its metadata, each under its own name."""
     tool_key: Text = key("tools", slime="--tool-key")
     """Field of a row that holds tool descriptions for the chat template; may be absent."""
+    template: Text | None = key(None)
+    """Text in which `{prompt}` stands for the text of a row, of training and held-out files."""
     chat_template: bool = key(True, slime="--apply-chat-template")
     """Render prompts with the model's chat template; text becomes one user message. false: text as it is."""
     chat_template_kwargs: Options = key(dict, slime="--apply-chat-template-kwargs")
@@ -129,21 +132,24 @@ class Rollout(Section):
     """Groups started beyond `batch_size` in the first round; surplus groups are dropped by name.
     slime: --over-sampling-batch-size, which counts from 0."""
     keep: Text | None = key(None, slime="--dynamic-sampling-filter-path", path="plugin")
-    """Which groups are trained: `reward_std` (rewards that differ, as in DAPO) or `file.py:name`."""
+    """Which groups are trained: `reward_std` (rewards that differ, as in DAPO), `reward_std_or_fill` (others
+    too, once `max_tries` rounds were not enough) or `file.py:name`."""
     max_tries: int = key(20, ge=1)
     """Rounds of replacing dropped groups before the run stops and says that there is nothing to learn."""
     generate: Text | None = key(None, path="plugin")
-    """A function `async (prompt, ctx) -> list[Sample]` that replaces the whole episode."""
+    """A function `async (prompt, ctx) -> list[Sample]` that replaces the whole episode.
+    slime: --custom-generate-function-path."""
     hooks: list[Text] = key(list, path="plugin")
     """Functions `(sample) -> None`, each called with every finished sample before it is rewarded.
-    slime: --rollout-sample-hook-path."""
+    slime: --rollout-sample-hook-path, --rollout-sample-filter-path, --rollout-all-samples-process-path."""
 
 
 class Reward(Section):
     """What a sample is worth."""
 
     fn: Text = key("exact", slime="--rm-type", path="plugin")
-    """The name of a built-in reward (see the reference), or `file.py:name` of a function of the sample."""
+    """The name of a built-in reward (see the reference), or `file.py:name` of a function of the sample.
+    slime: --custom-rm-path."""
     weights: dict[str, float] = key(dict)
     """Several rewards and their weights, instead of `fn`: `{ math = 1.0, format = 0.2 }`. The weighted sum is
     trained on; each is recorded by its name."""
@@ -300,7 +306,7 @@ class Eval(Section):
     every: int = key(0, slime="--eval-interval", ge=0)
     """Steps between evaluations; 0: at the start and the end only."""
     datasets: list[EvalSet] = key(list)
-    """`[[eval.datasets]]` tables. slime: --eval-prompt-data NAME PATH …"""
+    """`[[eval.datasets]]` tables. slime: --eval-prompt-data NAME PATH … or --eval-config FILE"""
 
 
 class Store(Section):

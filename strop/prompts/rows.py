@@ -27,6 +27,8 @@ class Keys:
     tools: str = "tools"
     fields: tuple[str, ...] = ()
     """Further fields that go into the metadata."""
+    template: str | None = None
+    """What surrounds the text of a prompt, which `{prompt}` stands for."""
     is_plain: bool = False
     """Whether only text without tools can be shown, as there is no chat template."""
     named_by: Mapping[str, str] = field(default_factory=dict)
@@ -51,6 +53,7 @@ class Keys:
             metadata=named["metadata_key"],
             tools=named["tool_key"],
             fields=tuple(section.metadata_fields),
+            template=section.template,
             is_plain=not section.chat_template,
             named_by={key: f"{where}.{key}" for key in theirs},
         )
@@ -96,7 +99,7 @@ def make_prompt(
     metadata = _metadata(row, keys, where=where)
     prompt = Prompt(
         id=id,
-        messages=_input(row[keys.input], where=f"{where}: {keys.input!r}"),
+        messages=_surrounded(row[keys.input], keys, where=f"{where}: {keys.input!r}"),
         label=row.get(keys.label),
         metadata=metadata,
         tools=_tools(row.get(keys.tools), where=f"{where}: {keys.tools!r}"),
@@ -168,6 +171,15 @@ def _from_json(text: str, *, where: str) -> Any:
     except msgspec.DecodeError as caught:
         reason = str(caught).removeprefix("JSON is malformed: ")
         raise DataError(f"{where} is text, but not JSON: {reason}, got {shown(text)}") from caught
+
+
+def _surrounded(value: object, keys: Keys, *, where: str) -> str | tuple[Message, ...]:
+    given = _input(value, where=where)
+    if keys.template is None:
+        return given
+    if not isinstance(given, str):
+        raise DataError(f"{where} holds chat messages, which prompts.template cannot surround; remove it")
+    return keys.template.replace("{prompt}", given)
 
 
 def _input(value: object, *, where: str) -> str | tuple[Message, ...]:
