@@ -14,6 +14,7 @@ from typing import Any, get_origin
 from strop.config.keys import Section
 from strop.config.schema import KeyPath, Leaf, children
 from strop.config.settings import Place, Problem, Put
+from strop.config.slime_paths import anchored
 from strop.config.suggest import unknown_key
 from strop.config.toml_text import dotted, shown
 
@@ -89,8 +90,7 @@ def _absolute(leaf: Leaf, value: Any, base: Path) -> Any:
         case "model" if "/" in value or value in (".", "..", "~"):
             return _join(base, value)
         case "plugin":
-            file, colon, name = value.rpartition(":")
-            return f"{_join(base, file)}:{name}" if colon and file.endswith(".py") else value
+            return anchored(value, lambda file: _join(base, file))
     return value
 
 

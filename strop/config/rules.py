@@ -10,7 +10,7 @@ from typing import Any
 from strop.config.keys import Section
 from strop.config.slime_paths import is_slimes
 from strop.config.toml_text import shown
-from strop.config.tree import Config, EvalSet, Prompts
+from strop.config.tree import Config, EvalSet, Part, Prompts
 from strop.errors import ConfigError
 
 CACHE_STEP = 32
@@ -109,7 +109,10 @@ def _synchronous(view: _View) -> Iterator[str]:
 
 
 def _one_source_of_prompts(view: _View) -> Iterator[str]:
-    yield from _files_or_source(view, "prompts", view.config.prompts)
+    if view.config.prompts.mixture:
+        yield from _parts_of_a_mixture(view)
+    else:
+        yield from _files_or_source(view, "prompts", view.config.prompts)
     for number, dataset in enumerate(view.config.eval.datasets):
         where = f"eval.datasets.{number}"
         yield from _files_or_source(view, where, dataset)
@@ -118,17 +121,46 @@ def _one_source_of_prompts(view: _View) -> Iterator[str]:
             yield f"{view.at(source)}: {view.said(source)} has no end; say how many prompts: {where}.n = 256"
 
 
-def _files_or_source(view: _View, where: str, section: Prompts | EvalSet) -> Iterator[str]:
+def _parts_of_a_mixture(view: _View) -> Iterator[str]:
+    mixture = f"prompts.mixture ({view.origin('prompts.mixture')})"
+    for key in ("prompts.files", "prompts.source", "prompts.options"):
+        if view.value(key):
+            given = f"{key} = {shown(view.value(key))} ({view.origin(key)})"
+            yield f"{view.at(key)}: {given} and {mixture} exclude each other; remove one"
+    seen: dict[str, str] = {}
+    for number, part in enumerate(view.config.prompts.mixture):
+        key = f"prompts.mixture.{number}.name"
+        if part.name in seen:
+            first = view.said(seen[part.name])
+            yield f"{view.at(key)}: {key} = {shown(part.name)} is taken: {first}; names must differ"
+        seen.setdefault(part.name, key)
+        yield from _files_or_source(view, f"prompts.mixture.{number}", part)
+
+
+def _files_or_source(view: _View, where: str, section: Prompts | EvalSet | Part) -> Iterator[str]:
     files, source, options = (f"{where}.{key}" for key in ("files", "source", "options"))
     if section.files and section.source and not is_slimes(section.source):
         yield f"{view.at(files)}: {view.said(files)} and {view.said(source)} exclude each other; remove one"
     elif not section.files and not section.source:
         way_out = f'give {files} = ["data.jsonl"] or {source} = "file.py:name"'
-        place = view.at(f"{where}.name", files) if isinstance(section, EvalSet) else view.at(files)
+        place = view.at(files) if isinstance(section, Prompts) else view.at(f"{where}.name", files)
         yield f"{place}: {where} has no prompts: {files} is empty and {source} is unset; {way_out}"
     elif section.options and not section.source:
         given = f"{options} = {shown(section.options)}"
         yield f"{view.at(options)}: {given} needs {source}; remove it, or name a source"
+
+
+def _only_files_have_fields(view: _View) -> Iterator[str]:
+    names = {
+        "eval.datasets": ("input_key", "label_key", "tool_key"),
+        "prompts.mixture": ("input_key", "label_key"),
+    }
+    for section in names:
+        for number, row in enumerate(view.value(section)):
+            for key in (f"{section}.{number}.{name}" for name in names[section]):
+                if row.source and view.value(key) is not None:
+                    source = view.said(f"{section}.{number}.source")
+                    yield f"{view.at(key)}: {view.said(key)} has no effect with {source}; remove one"
 
 
 def _template_has_a_place(view: _View) -> Iterator[str]:
@@ -201,21 +233,32 @@ def _makes_tasks(source: str | None) -> bool:
     return source is not None and not is_slimes(source)
 
 
+def _makes_all_tasks(config: Config) -> bool:
+    """No part of a mixture reads files."""
+    return bool(config.prompts.mixture) and not any(part.files for part in config.prompts.mixture)
+
+
+def _evaluates_files(config: Config) -> bool:
+    """Held-out files are read by the field names of the run's own prompts, where they have none themselves."""
+    return any(dataset.files for dataset in config.eval.datasets)
+
+
+_OF_ROWS = ("prompts.shuffle", "prompts.on_bad_row")
+_PART = "prompts.mixture.0.source"
 _FIELDS = (
     "prompts.input_key",
     "prompts.label_key",
     "prompts.metadata_key",
+    "prompts.metadata_fields",
     "prompts.tool_key",
     "prompts.template",
 )
 _IDLE = (
-    _Idle(("prompts.shuffle",), "prompts.source", lambda c: _makes_tasks(c.prompts.source)),
-    # Held-out files are read by the field names of the run's own prompts.
-    _Idle(
-        _FIELDS,
-        "prompts.source",
-        lambda c: _makes_tasks(c.prompts.source) and not any(dataset.files for dataset in c.eval.datasets),
-    ),
+    _Idle(_OF_ROWS, "prompts.source", lambda c: _makes_tasks(c.prompts.source)),
+    _Idle(_FIELDS, "prompts.source", lambda c: _makes_tasks(c.prompts.source) and not _evaluates_files(c)),
+    _Idle(_OF_ROWS, _PART, _makes_all_tasks),
+    _Idle(_FIELDS, _PART, lambda c: _makes_all_tasks(c) and not _evaluates_files(c)),
+    _Idle(("prompts.chat_template_kwargs",), "prompts.chat_template", lambda c: not c.prompts.chat_template),
     _Idle(("env.options", "env.timeout_s"), "rollout.generate", lambda c: c.rollout.generate is not None),
     # A function with slime's signature reads it, as args.max_turns.
     _Idle(
@@ -225,6 +268,11 @@ _IDLE = (
     ),
     _Idle(("train.lora.alpha", "train.lora.targets"), "train.lora.rank", lambda c: c.train.lora.rank == 0),
     _Idle(("telemetry.show_sample_every",), "telemetry.sinks", lambda c: "console" not in c.telemetry.sinks),
+    _Idle(
+        tuple(f"telemetry.wandb.{key}" for key in ("project", "group", "entity", "mode")),
+        "telemetry.sinks",
+        lambda c: "wandb" not in c.telemetry.sinks,
+    ),
 )
 
 
@@ -248,6 +296,7 @@ def _samples_of_a_prompt_differ(view: _View) -> Iterator[str]:
 
 RULES: tuple[Callable[[_View], Iterator[str]], ...] = (
     _one_source_of_prompts,
+    _only_files_have_fields,
     _groups_of_one,
     _batch_identity,
     _synchronous,

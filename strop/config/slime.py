@@ -1,42 +1,73 @@
 """slime's flags that set something other than one key to their own value.
 
 Flags with a key of their own are declared on the key (`tree.py`); flags that set nothing are answered in
-`slime_flags.py`. A function here raises `ConfigError` without the flag's name.
+`slime_flags.py`; those of evaluation are in `slime_eval.py`. A function here raises `ConfigError` without the
+flag's name.
 """
 
+import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from strop.config import slime_eval
 from strop.config.flag_values import scalar
 from strop.config.schema import KeyPath, nearest
 from strop.config.settings import Settings
-from strop.config.slime_flags import LATER, Answer
+from strop.config.slime_flags import Answer
+from strop.config.slime_paths import FILTER, PROCESS, SLIME, anchored
 from strop.errors import ConfigError
 
 Assignment = tuple[KeyPath, Any]
 
 BETAS: KeyPath = ("train", "optim", "betas")
-DATASETS: KeyPath = ("eval", "datasets")
+HOOKS: KeyPath = ("rollout", "hooks")
+SINKS: KeyPath = ("telemetry", "sinks")
+SOURCE: KeyPath = ("prompts", "source")
 KL: KeyPath = ("algo", "kl_loss_coef")
 
 SWITCHES: dict[str, Assignment] = {
     "--rollout-shuffle": (("prompts", "shuffle"), True),
     "--disable-grpo-std-normalization": (("algo", "normalize_std"), False),
     "--calculate-per-token-loss": (("algo", "aggregation"), "token_mean"),
+    "--group-rm": (("reward", "group"), True),
+    "--use-wandb": (SINKS, ["wandb"]),
+    "--use-tensorboard": (SINKS, ["tensorboard"]),
 }
 """Flags without a value."""
 
-FILTERS = {"slime.rollout.filter_hub.dynamic_sampling_filters.check_reward_nonzero_std": "reward_std"}
+FUNCTIONS: dict[str, tuple[KeyPath, str]] = {
+    "--custom-generate-function-path": (("rollout", "generate"), SLIME),
+    "--custom-rm-path": (("reward", "fn"), SLIME),
+    "--rollout-sample-hook-path": (HOOKS, SLIME),
+    "--rollout-sample-filter-path": (HOOKS, FILTER),
+    "--rollout-all-samples-process-path": (HOOKS, PROCESS),
+    "--data-source-path": (SOURCE, SLIME),
+    "--buffer-filter-path": (("prompts", "options", "buffer_filter"), SLIME),
+}
+"""Flags that name a function with a signature of slime's → its key, and the prefix that says which."""
+
+ADDING = tuple(flag for flag, (path, _) in (FUNCTIONS | SWITCHES).items() if path in (HOOKS, SINKS))
+"""Flags that add to a list, each time that they are given, and so may set the same key."""
+REPEATABLE = ("--eval-prompt-data",)
+"""Flags that may come more than once, as if their words had followed one."""
+
+FILTERS = {
+    f"slime.rollout.filter_hub.dynamic_sampling_filters.check_reward_nonzero_std{ending}": f"reward_std{own}"
+    for ending, own in (("", ""), ("_with_fallback", "_or_fill"))
+}
 """slime's own group filters → strop's names."""
+SOURCES = ("RolloutDataSource", "RolloutDataSourceWithBuffer")
+OWN_SOURCES = tuple(
+    f"slime.{module}.{name}" for module in ("rollout.data_source", "data") for name in SOURCES
+)
+"""slime's own data sources: prompts in the order of `prompts.files`, which strop's are anyway."""
 
 
 def adapted(flag: str, texts: list[str]) -> list[str]:
     """The words after a flag that is declared on a key, in strop's terms."""
-    match flag:
-        case "--prompt-data":
-            return [_whole_file(text) for text in texts]
-        case "--dynamic-sampling-filter-path":
-            return [_own_filter(text) for text in texts]
+    if flag == "--dynamic-sampling-filter-path":
+        return [_own_filter(text) for text in texts]
     return texts
 
 
@@ -46,11 +77,17 @@ def early(flag: str, texts: list[str]) -> list[Assignment] | None:
         if texts:
             raise ConfigError(f"takes no value, but {texts[0]} follows; remove {texts[0]}")
         return [SWITCHES[flag]]
+    if flag in FUNCTIONS:
+        return _function(flag, _one(texts, "the path of a function"))
     match flag:
         case "--adam-beta1" | "--adam-beta2":
             return [((*BETAS, int(flag[-1]) - 1), scalar(float, _one(texts, "a number")))]
         case "--eval-prompt-data":
-            return [(DATASETS, _datasets(texts))]
+            return [(slime_eval.DATASETS, slime_eval.named_sets(texts))]
+        case slime_eval.CONFIG:
+            return [(slime_eval.DATASETS, slime_eval.read_sets(texts))]
+        case "--rm-url":
+            return [(("reward", "options", "url"), _one(texts, "an address"))]
     return None
 
 
@@ -68,25 +105,19 @@ def accepts(answer: Answer, texts: list[str]) -> bool:
 def _own_filter(text: str) -> str:
     if text in FILTERS or text in FILTERS.values():
         return FILTERS.get(text, text)
-    raise ConfigError(
-        f"{text} is {LATER}: functions with slime's signature; "
-        "--rollout.keep takes reward_std or file.py:name"
-    )
+    return _named(text, SLIME)
 
 
-def _whole_file(text: str) -> str:
-    if text.endswith("]") and "@[" in text:
-        raise ConfigError(
-            f"{text} is {LATER}: a slice of a file; give {text.split('@[')[0]} without the slice"
-        )
-    return text
+def _named(text: str, prefix: str) -> str:
+    return anchored(f"{prefix}{text}", partial(os.path.join, os.getcwd()))
 
 
-def _datasets(texts: list[str]) -> list[dict[str, Any]]:
-    if not texts or len(texts) % 2:
-        raise ConfigError(f"takes pairs NAME PATH, but got {' '.join(texts) or 'nothing'}")
-    pairs = zip(texts[::2], texts[1::2], strict=True)
-    return [{"name": name, "files": [_whole_file(path)]} for name, path in pairs]
+def _function(flag: str, text: str) -> list[Assignment]:
+    path, prefix = FUNCTIONS[flag]
+    if path == SOURCE and text in OWN_SOURCES:
+        return []
+    named = _named(text, prefix)
+    return [(path, [named] if path == HOOKS else named)]
 
 
 def _one(texts: list[str], what: str) -> str:
@@ -122,24 +153,26 @@ def _over_sample(texts: list[str], settings: Settings) -> list[Assignment]:
     return [(("rollout", "over_sample"), wanted - size)]
 
 
-def _every_dataset(key: str, kind: type) -> Callable[[list[str], Settings], list[Assignment]]:
-    def set_all(texts: list[str], settings: Settings) -> list[Assignment]:
-        value = scalar(kind, _one(texts, "a number"))
-        rows = {put.path[2] for put in settings.under(DATASETS) if len(put.path) > len(DATASETS)}
-        if not rows:
-            raise ConfigError(
-                "there is no eval data set; add --eval-prompt-data NAME PATH or [[eval.datasets]]"
-            )
-        return [((*DATASETS, row, key), value) for row in sorted(rows, key=str)]
-
-    return set_all
+def _buffer_source(texts: list[str], settings: Settings) -> list[Assignment]:
+    """A filter of the buffer needs slime's source that has one, unless the user's own is named."""
+    del texts
+    own = settings.under(SOURCE)
+    return [] if own else [(SOURCE, f"{SLIME}slime.rollout.data_source.RolloutDataSourceWithBuffer")]
 
 
 LATE: dict[str, Callable[[list[str], Settings], list[Assignment]]] = {
     "--eps-clip": _clip_high,
     "--use-kl-loss": _use_kl_loss,
     "--over-sampling-batch-size": _over_sample,
-    "--n-samples-per-eval-prompt": _every_dataset("samples_per_prompt", int),
-    "--eval-temperature": _every_dataset("temperature", float),
+    "--buffer-filter-path": _buffer_source,
+    **slime_eval.LATE,
 }
-EARLY = (*SWITCHES, "--adam-beta1", "--adam-beta2", "--eval-prompt-data")
+EARLY = (
+    *SWITCHES,
+    *FUNCTIONS,
+    "--adam-beta1",
+    "--adam-beta2",
+    "--eval-prompt-data",
+    "--eval-config",
+    "--rm-url",
+)

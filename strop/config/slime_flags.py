@@ -63,7 +63,11 @@ SYNC = (
 )
 
 ROLLOUT = (
-    Answer("--rollout-function-path --eval-function-path", f"{SIGNATURE}; see --rollout.generate"),
+    Answer(
+        "--rollout-function-path --eval-function-path",
+        f"{LATER}: --custom-generate-function-path replaces the episode, the loop around it is strop's",
+        holds=("slime.rollout.sglang_rollout.generate_rollout",),
+    ),
     Answer("--rollout-skip-special-tokens", f"{LATER}: samples are token ids, text is a view"),
     Answer(
         "--partial-rollout --mask-offpolicy-in-partial-rollout",
@@ -71,16 +75,13 @@ ROLLOUT = (
     ),
     Answer("--async-buffer-size", f"{LATER}: prefetching needs buffer.staleness > 0"),
     Answer(
-        "--custom-generate-function-path", f"{SIGNATURE}; --rollout.generate file.py:name takes (prompt, ctx)"
+        "--rollout-data-postprocess-path",
+        f"{LATER}: a function on the trainer; --rollout-sample-hook-path sees every sample",
     ),
     Answer(
-        "--rollout-sample-hook-path --rollout-data-postprocess-path --rollout-all-samples-process-path",
-        SIGNATURE,
+        "--custom-rollout-log-function-path --custom-eval-rollout-log-function-path",
+        f"{LATER}: metrics.jsonl and samples/ in the run directory hold what is logged; remove the flag",
     ),
-    Answer(
-        "--rollout-sample-filter-path --buffer-filter-path", f"{SIGNATURE}; --rollout.keep chooses groups"
-    ),
-    Answer("--custom-rollout-log-function-path --custom-eval-rollout-log-function-path", SIGNATURE),
     Answer("--rollout-data-transport", ONE_DEVICE),
     Answer("--rollout-external-engine-addrs --prefill-num-servers", NO_SERVER),
     Answer("--use-fault-tolerance --rollout-health-check-*", NO_SERVER),
@@ -91,7 +92,8 @@ ROLLOUT = (
 DATA = (
     Answer("--num-epoch", f"{LATER}: say how many steps with --loop.steps"),
     Answer(
-        "--disable-rollout-global-dataset --data-source-path", f"{LATER}: use --prompts.source file.py:name"
+        "--disable-rollout-global-dataset",
+        f"{LATER}: a sample needs a prompt; use --prompts.source file.py:name or --data-source-path",
     ),
     Answer("--multimodal-keys", f"{LATER}: prompts are text"),
     Answer("--start-rollout-id", RESUMES),
@@ -104,16 +106,11 @@ DATA = (
 )
 
 EVALUATION = (
-    Answer("--eval-config", "write [[eval.datasets]] tables in the run file"),
     Answer("--skip-eval-before-train", f"{LATER}: data sets are evaluated at the start and at the end"),
-    Answer("--eval-input-key", f"{EVAL_SAME} prompts.input_key"),
-    Answer("--eval-label-key", f"{EVAL_SAME} prompts.label_key"),
-    Answer("--eval-tool-key", f"{EVAL_SAME} prompts.tool_key"),
-    Answer("--eval-top-p", f"{EVAL_SAME} the whole distribution", holds=("1",)),
-    Answer("--eval-top-k", f"{EVAL_SAME} the whole distribution", holds=("-1",)),
-    Answer("--eval-max-response-len --eval-max-context-len", f"{EVAL_SAME} rollout.max_response_tokens"),
-    Answer("--eval-max-prompt-len", f"{EVAL_SAME} prompts.max_tokens"),
-    Answer("--eval-min-new-tokens --eval-reward-key", LATER),
+    Answer("--eval-max-context-len", f"{EVAL_SAME} rollout.max_context_tokens"),
+    Answer("--eval-max-prompt-len", f"{LATER}: no held-out prompt is left out; shorten the file"),
+    Answer("--eval-reward-key", f"{EVAL_SAME} reward.score_key"),
+    Answer("--eval-min-new-tokens", LATER),
 )
 
 CHECKPOINTS = (
@@ -168,8 +165,17 @@ ALGORITHM = (
 )
 
 LOGGING = (
-    Answer("--use-wandb --wandb-* --disable-wandb-random-suffix", SINKS),
-    Answer("--use-tensorboard --tb-project-name --tb-experiment-name", SINKS),
+    Answer(
+        "--wandb-key --wandb-host",
+        "strop takes no secrets; log in with `wandb login`, or keep --wandb-mode offline and `wandb sync`",
+    ),
+    Answer("--wandb-dir --tb-project-name", "sinks write into the run directory; remove the flag"),
+    Answer("--tb-experiment-name", "runs are named by --name; remove the flag"),
+    Answer("--disable-wandb-random-suffix", "takes no value: names get no suffix", holds=("",)),
+    Answer(
+        "--wandb-always-use-train-step", "takes no value: the step is the x-axis of everything", holds=("",)
+    ),
+    Answer("--wandb-run-id", f"{LATER}: a resumed run goes on in its own files; remove the flag"),
     Answer("--log-multi-turn --log-passrate --log-reward-category --log-correct-samples", SINKS),
     Answer("--debug-rollout-only --debug-train-only", f"{LATER}: rollout and training run together"),
     Answer("--load-debug-rollout-data --load-debug-rollout-data-subsample --load-forge-rollout-data", LATER),
@@ -188,11 +194,7 @@ LOGGING = (
     ),
 )
 
-REWARD = (
-    Answer("--custom-rm-path", f"{SIGNATURE}; --reward.fn file.py:name takes a function of the sample"),
-    Answer("--group-rm --rm-url", LATER),
-    Answer("--custom-reward-post-process-path --custom-convert-samples-to-train-data-path", SIGNATURE),
-)
+REWARD = (Answer("--custom-reward-post-process-path --custom-convert-samples-to-train-data-path", SIGNATURE),)
 
 MODEL_SHAPE = (
     Answer(
@@ -290,6 +292,10 @@ CAUTIONS = {
     "--kl-loss-coef": "slime ignores it without --use-kl-loss; strop needs no second flag",
     "--calculate-per-token-loss": "without it slime's loss is seq_mean_token_mean; strop's is token_mean",
     "--eval-temperature": "slime evaluates at --rollout-temperature; strop at 0 (greedy)",
+    "--custom-rm-path": "called as slime calls it: (args, sample), with --group-rm (args, samples)",
+    "--custom-generate-function-path": "(args, sample, sampling_params) or (args, samples), evaluation too",
+    "--rollout-sample-hook-path": "may be given more than once",
+    "--buffer-filter-path": "at staleness 0 a buffer holds only what add_samples put there",
     "--seed": "slime's default is 1234",
     "--weight-decay": "Megatron's default is 0.01",
     "--adam-beta2": "Megatron's default is 0.999",

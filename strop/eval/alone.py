@@ -33,7 +33,7 @@ async def evaluate_alone(prepared: Prepared) -> list[Evaluation]:
         config.env,
         max_context_tokens=config.rollout.max_context_tokens,
     )
-    player = Player(parts, prepared.rewards, prepared.generate, seed=config.loop.seed)
+    player = Player(parts, prepared.rewards, prepared.generate, seed=config.loop.seed, hooks=prepared.hooks)
     results = []
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(engine.serve())

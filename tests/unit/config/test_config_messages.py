@@ -212,12 +212,11 @@ FLAGS = {
     "--eval-temperature 1": (
         "--eval-temperature: there is no eval data set; add --eval-prompt-data NAME PATH or [[eval.datasets]]"
     ),
-    "--prompt-data x.jsonl@[0:9]": (
-        "--prompt-data: x.jsonl@[0:9] is not supported yet: a slice of a file; give x.jsonl without the slice"
-    ),
-    "--dynamic-sampling-filter-path my.f": (
-        "--dynamic-sampling-filter-path: my.f is not supported yet: functions with slime's signature; "
-        "--rollout.keep takes reward_std or file.py:name"
+    "--group-rm yes": "--group-rm: takes no value, but yes follows; remove yes",
+    "--custom-rm-path": "--custom-rm-path: takes one value, the path of a function, but got nothing",
+    "--rm-type math --custom-rm-path my.f": (
+        "--custom-rm-path: reward.fn is set twice, by `--rm-type math` and by `--custom-rm-path my.f`; "
+        "remove one"
     ),
     "--save out": "--save: use --store.dir: checkpoints are in the run directory",
     "--tensor-model-parallel-size 2": (

@@ -106,3 +106,94 @@ def test_a_flag_that_asks_for_what_strop_does_anyway_is_accepted() -> None:
     assert (
         load("--use-dynamic-batch-size --rollout-top-p 1 --rollout-top-k -1 --optimizer adam").config == plain
     )
+
+
+HERE = "slime:{}/my_functions.py"
+
+
+def test_functions_of_slime_are_marked_as_such_and_anchored() -> None:
+    config = load(
+        "--custom-generate-function-path my_functions.py:generate --custom-rm-path pkg.rewards.fn --group-rm "
+        "--dynamic-sampling-filter-path pkg.filters.f --data-source-path my_functions.py:Source "
+        "--buffer-filter-path my_functions.py"
+    ).config
+    here = HERE.format(Path.cwd())
+    assert config.rollout.generate == f"{here}:generate"
+    assert (config.reward.fn, config.reward.group) == ("slime:pkg.rewards.fn", True)
+    assert config.rollout.keep == "slime:pkg.filters.f"
+    assert config.prompts.source == f"{here}:Source"
+    assert config.prompts.options == {"buffer_filter": here}
+
+
+def test_functions_of_slime_in_a_file_are_beside_the_file() -> None:
+    text = '[rollout]\ngenerate = "slime:my_functions.py:generate"\nhooks = ["slime.filter:my_functions.py"]'
+    rollout = load("", text).config.rollout
+    assert rollout.generate == f"{HERE.format(Path.cwd())}:generate"
+    assert rollout.hooks == [f"slime.filter:{Path.cwd()}/my_functions.py"]
+
+
+def test_hooks_are_added_one_behind_another() -> None:
+    hooks = load(
+        "--rollout-sample-hook-path a.b --rollout-sample-filter-path c.d --rollout-sample-hook-path e.f "
+        "--rollout-all-samples-process-path g.h",
+        '[rollout]\nhooks = ["mine:first"]',
+    ).config.rollout.hooks
+    assert hooks == ["mine:first", "slime:a.b", "slime.filter:c.d", "slime:e.f", "slime.process:g.h"]
+
+
+def test_a_hook_by_its_key_and_one_by_slimes_flag_exclude_each_other() -> None:
+    with pytest.raises(ConfigError, match=r"rollout.hooks is set twice, by `--rollout.hooks a:b` and by"):
+        load("--rollout.hooks a:b --rollout-sample-hook-path c.d")
+
+
+def test_sinks_are_added_to_the_console() -> None:
+    assert load("--use-wandb --use-tensorboard").config.telemetry.sinks == ["console", "wandb", "tensorboard"]
+    assert load("--use-wandb", '[telemetry]\nsinks = ["tensorboard"]').config.telemetry.sinks == [
+        "tensorboard",
+        "wandb",
+    ]
+    wandb = load("--use-wandb --wandb-project p --wandb-group g --wandb-team t --wandb-mode online")
+    assert wandb.config.telemetry.wandb.model_dump() == {
+        "project": "p",
+        "group": "g",
+        "entity": "t",
+        "mode": "online",
+    }
+
+
+def test_a_slice_of_a_file_is_read() -> None:
+    assert load("--prompt-data x.jsonl@[0:8]").config.prompts.files == [f"{Path.cwd()}/x.jsonl@[0:8]"]
+
+
+def test_eval_prompt_data_may_come_several_times() -> None:
+    sets = load("--eval-prompt-data a /a --n-samples-per-eval-prompt 1 --eval-prompt-data b /b").config.eval
+    assert [(s.name, s.files) for s in sets.datasets] == [("a", ["/a"]), ("b", ["/b"])]
+
+
+def test_eval_flags_set_every_data_set() -> None:
+    (dev,) = load(
+        "--eval-prompt-data dev /d --eval-temperature 0.7 --eval-top-p 0.9 --eval-top-k 20 "
+        "--eval-max-response-len 64 --eval-input-key q --eval-label-key a --eval-tool-key t "
+        "--n-samples-per-eval-prompt 2"
+    ).config.eval.datasets
+    assert (dev.temperature, dev.top_p, dev.top_k, dev.max_response_tokens) == (0.7, 0.9, 20, 64)
+    assert (dev.input_key, dev.label_key, dev.tool_key, dev.samples_per_prompt) == ("q", "a", "t", 2)
+
+
+@pytest.mark.parametrize("name", ["reward_std", "check_reward_nonzero_std_with_fallback"])
+def test_slimes_own_filters_become_strops(name: str) -> None:
+    own = {"reward_std": "reward_std", "check_reward_nonzero_std_with_fallback": "reward_std_or_fill"}
+    path = f"slime.rollout.filter_hub.dynamic_sampling_filters.{name}" if "check" in name else name
+    assert load(f"--dynamic-sampling-filter-path {path}").config.rollout.keep == own[name]
+
+
+@pytest.mark.parametrize("module", ["rollout.data_source", "data"])
+def test_slimes_own_data_source_is_what_strop_does_anyway(module: str) -> None:
+    plain = load("").config
+    assert load(f"--data-source-path slime.{module}.RolloutDataSourceWithBuffer").config == plain
+
+
+def test_a_filter_of_the_buffer_brings_the_source_that_has_one() -> None:
+    source = load("--buffer-filter-path pkg.f").config.prompts
+    assert source.source == "slime:slime.rollout.data_source.RolloutDataSourceWithBuffer"
+    assert source.options == {"buffer_filter": "slime:pkg.f"}
