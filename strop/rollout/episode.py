@@ -75,8 +75,11 @@ class _Episode:
         opening = await self._ask(partial(env.start, prompt), Observation)
         history = [*_messages(prompt), *opening.messages]
         self._open(prompt, ids, history if opening.messages else None)
+        self._sample.sampling = sampling = self._within_context(sampling)
         for turn in range(self._parts.env.max_turns):
             budget = sampling.max_tokens - self._sample.response_length
+            if budget < 1:  # the prompt alone fills rollout.max_context_tokens
+                break
             completion = await self._speak(turn, replace(sampling, max_tokens=budget))
             self._sample.status = _STATUS[completion.finish]
             if completion.finish == "abort":
@@ -101,6 +104,13 @@ class _Episode:
                 lambda: self._parts.renderer.prompt(replace(prompt, messages=tuple(messages)))
             )
         self._sample.sequence, self._sample.prompt_length = Tokens.context(ids), len(ids)
+
+    def _within_context(self, sampling: Sampling) -> Sampling:
+        """With the budget that the prompt leaves, now that it has the environment's opening."""
+        most = self._parts.max_context_tokens
+        if most is None:
+            return sampling
+        return replace(sampling, max_tokens=min(sampling.max_tokens, most - self._sample.prompt_length))
 
     async def _speak(self, turn: int, sampling: Sampling) -> Completion:
         sample, began = self._sample, time.perf_counter()

@@ -146,7 +146,9 @@ def sampling_to_json(sampling: Sampling | None) -> Json | None:
 
 def sampling_from_json(data: Json | None) -> Sampling | None:
     """What `sampling_to_json` wrote."""
-    return None if data is None else Sampling(**{**data, "stop_token_ids": tuple(data["stop_token_ids"])})
+    if data is None:
+        return None
+    return Sampling(**{**data, "stop_token_ids": tuple(data["stop_token_ids"]), "stop": tuple(data["stop"])})
 
 
 def check_format(found: object, what: str) -> None:

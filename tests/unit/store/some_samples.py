@@ -21,6 +21,8 @@ samplings = st.none() | st.builds(
     max_tokens=st.integers(1, 9),
     temperature=st.floats(0, 2),
     stop_token_ids=st.lists(st.integers(0, 9), max_size=2).map(tuple),
+    top_p=st.floats(0.1, 1),
+    stop=st.lists(st.text(min_size=1, max_size=3), max_size=2).map(tuple),
 )
 messages = st.lists(
     st.fixed_dictionaries({"role": st.just("user"), "content": st.text(max_size=5)}), max_size=2
