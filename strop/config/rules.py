@@ -239,7 +239,7 @@ def _makes_all_tasks(config: Config) -> bool:
 
 
 def _evaluates_files(config: Config) -> bool:
-    """Held-out files are read by the field names of the run's own prompts, where they have none themselves."""
+    """Held-out files are read by the field names of the run, where they have none themselves."""
     return any(dataset.files for dataset in config.eval.datasets)
 
 
