@@ -2,24 +2,21 @@
 
 import asyncio
 import inspect
-import math
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any, TypeVar
 
-import numpy as np
-
-from strop.errors import RewardFailed, StropError, boundary, first_line
+from strop.errors import RewardFailed, StropError, boundary
 from strop.plugins import is_async
+from strop.rewards.base import RewardRefused
+from strop.rewards.returned import Reading
 from strop.sample import Sample, Scores
 
 T = TypeVar("T")
 
 _BACKOFF_S = 0.1
-_EXPECTED = "expected a finite number or Scores"
 
 
 @dataclass
@@ -39,6 +36,12 @@ class Scorer:
     retries: int = field(kw_only=True)
     """Further calls after one that raised, timed out or returned something else than a number."""
     concurrency: int = field(kw_only=True)
+    is_group: bool = field(kw_only=True, default=False)
+    """Whether `fn` takes a list of samples and returns a list of rewards."""
+    score_key: str | None = field(kw_only=True, default=None)
+    """Which score is the reward, where `fn` returns a table of them."""
+    wants_table: bool = field(kw_only=True, default=False)
+    """Whether a bare number is a failure."""
     sleep: Callable[[float], Awaitable[object]] = field(kw_only=True, default=asyncio.sleep)
     """Waits between calls: 0.1 s, then twice as long each time."""
     _places: asyncio.Semaphore = field(init=False, repr=False)
@@ -47,34 +50,47 @@ class Scorer:
 
     def __post_init__(self) -> None:
         self._places = asyncio.Semaphore(self.concurrency)
+        self._reading = Reading(self._what, self.score_key, self.wants_table)
 
     async def score(self, sample: Sample) -> Scores:
         """What the sample is worth: finite numbers. Raises RewardFailed after the last retry; a failure is
         never a reward of 0."""
+        if self.is_group:
+            (scores,) = await self.score_group([sample])
+            return scores
+        return await self._retried(sample, self._reading.one)
+
+    async def score_group(self, samples: Sequence[Sample]) -> list[Scores]:
+        """What each sample of a group is worth, in order: in one call, or in one a sample."""
+        if not self.is_group:
+            return await all_of(self.score(sample) for sample in samples)
+        return await self._retried(
+            list(samples), lambda returned: self._reading.several(returned, len(samples))
+        )
+
+    async def _retried(self, given: object, read: Callable[[object], T]) -> T:
         attempt = 0
         while True:
             try:
-                return checked(await self._call(sample), self._what)
+                return read(await self._call(given))
+            except RewardRefused:
+                raise
             except RewardFailed as failed:
                 if attempt == self.retries:
                     raise RewardFailed(f"{failed} (calls: {attempt + 1})") from failed
             await self.sleep(_BACKOFF_S * 2**attempt)
             attempt += 1
 
-    async def score_group(self, samples: Sequence[Sample]) -> list[Scores]:
-        """What each sample of a group is worth, in order."""
-        return await all_of(self.score(sample) for sample in samples)
-
-    async def _call(self, sample: Sample) -> object:
+    async def _call(self, given: object) -> object:
         await self._take_place()
-        thread = None if is_async(self.fn) else self._thread(sample)
+        thread = None if is_async(self.fn) else self._thread(given)
         try:
-            outcome = self.fn(sample) if thread is None else await self._ended(thread)
+            outcome = self.fn(given) if thread is None else await self._ended(thread)
             return await self._awaited(outcome) if inspect.isawaitable(outcome) else outcome
         finally:
             self._leave_place(thread)
 
-    def _thread(self, sample: Sample) -> asyncio.Future[object]:
+    def _thread(self, given: object) -> asyncio.Future[object]:
         """Completes with what the call returned, or with the StropError that it raised."""
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[object] = loop.create_future()
@@ -82,7 +98,7 @@ class Scorer:
         def work() -> None:
             try:
                 with boundary(RewardFailed, self._what):
-                    outcome: object = self.fn(sample)
+                    outcome: object = self.fn(given)
             except StropError as failed:
                 outcome = failed
             with suppress(RuntimeError):  # the run has ended and closed its loop: nobody asks any more
@@ -149,20 +165,3 @@ async def all_of(calls: Iterable[Awaitable[T]]) -> list[T]:
             raise outcome
         returned.append(outcome)
     return returned
-
-
-def checked(returned: object, what: str) -> Scores:
-    if isinstance(returned, Scores):
-        named = {
-            name: _finite(value, f"{what}: {name!r} of Scores") for name, value in returned.named.items()
-        }
-        return Scores(_finite(returned.value, f"{what}: Scores.value"), named)
-    return Scores(_finite(returned, f"{what}: returned"))
-
-
-def _finite(value: object, where: str) -> float:
-    if not isinstance(value, Real | np.bool_):
-        raise RewardFailed(f"{where} {type(value).__name__} {first_line(repr(value), 60)}; {_EXPECTED}")
-    if not math.isfinite(value):
-        raise RewardFailed(f"{where} {float(value)}; {_EXPECTED}")
-    return float(value)

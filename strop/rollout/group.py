@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from strop.errors import GenerateFailed, Recorded
 from strop.randomness import derive
-from strop.rewards.call import checked
+from strop.rewards.returned import checked
 from strop.rewards.select import Rewards
 from strop.rollout.custom import Context, Generate
 from strop.rollout.deadline import within

@@ -78,7 +78,8 @@ async def test_named_scores_are_kept():
     [
         (None, "returned NoneType None"),
         ("1", "returned str '1'"),
-        ({"score": 1}, "returned dict {'score': 1}"),
+        ([0.0, 0.0], "returned list [0.0, 0.0]"),
+        (np.zeros(2), "returned ndarray array([0., 0.])"),
         (float("nan"), "returned nan"),
         (float("inf"), "returned inf"),
         (1j, "returned complex 1j"),
