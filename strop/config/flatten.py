@@ -17,6 +17,8 @@ from strop.config.settings import Place, Problem, Put
 from strop.config.slime_paths import anchored
 from strop.config.suggest import unknown_key
 from strop.config.toml_text import dotted, shown
+from strop.config.variables import expanded
+from strop.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,17 @@ def flatten_leaf(leaf: Leaf, value: Any, path: KeyPath, source: Source) -> Itera
         yield from flatten_free(value, path, source)
     else:
         is_tuple = isinstance(value, list) and isinstance(leaf.default, tuple)
-        yield Put(path, tuple(value) if is_tuple else absolute(leaf, value, source.base), source.place(path))
+        yield _put_path(leaf, tuple(value) if is_tuple else value, path, source)
+
+
+def _put_path(leaf: Leaf, value: Any, path: KeyPath, source: Source) -> Put | Problem:
+    """The value with every file that it names from the root."""
+    try:
+        return Put(path, absolute(leaf, value, source.base), source.place(path))
+    except ConfigError as error:
+        return Problem(
+            source.place(path), f"{dotted(path)} = {shown(value)}: {error}, or give --{dotted(path)}"
+        )
 
 
 def flatten_free(value: Any, path: KeyPath, source: Source) -> Iterator[Put | Problem]:
@@ -75,7 +87,10 @@ def flatten_free(value: Any, path: KeyPath, source: Source) -> Iterator[Put | Pr
 
 
 def absolute(leaf: Leaf, value: Any, base: Path) -> Any:
-    """A value that names a file, from the root; any other value, also one of the wrong type, as it is."""
+    """A value that names a file, from the root; any other value, also one of the wrong type, as it is.
+
+    Raises ConfigError, without the key, for a `${NAME}` that the environment does not have.
+    """
     if get_origin(leaf.type) is list:
         return [_absolute(leaf, element, base) for element in value] if isinstance(value, list) else value
     return _absolute(leaf, value, base)
@@ -86,7 +101,7 @@ def _absolute(leaf: Leaf, value: Any, base: Path) -> Any:
         return value
     match leaf.names:
         case "file":
-            return _join(base, value)
+            return _join(base, expanded(value))
         case "model" if "/" in value or value in (".", "..", "~"):
             return _join(base, value)
         case "plugin":

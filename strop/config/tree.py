@@ -42,8 +42,8 @@ class Prompts(Section):
     """Where tasks come from: files of rows, a procedural source, or a mixture; one of the three."""
 
     files: list[Text] = key(list, slime="--prompt-data", path="file")
-    """JSONL (also .gz) and Parquet files, and directories that `datasets` saved, read in order; `path@[a:b]`
-    takes a slice."""
+    """JSONL (also .gz) and Parquet files, directories of Parquet shards or that `datasets` saved, in order;
+    `path@[a:b]` takes a slice. May begin with a variable of the environment: `${DATA}/train.jsonl`."""
     mixture: list[Part] = key(list)
     """`[[prompts.mixture]]` tables: prompts are drawn from several parts by weight."""
     source: Text | None = key(None, path="plugin")
@@ -69,9 +69,10 @@ class Prompts(Section):
     chat_template_kwargs: Options = key(dict, slime="--apply-chat-template-kwargs")
     """Keyword arguments of the chat template, e.g. `{ enable_thinking = false }`."""
     max_tokens: int | None = key(None, slime="--rollout-max-prompt-len", ge=1)
-    """Prompts longer than this are left out, and counted."""
+    """Rows whose prompts are longer than this are left out, and counted."""
     on_bad_row: Literal["stop", "skip"] = key("stop")
-    """What a malformed row does: it is an error before the run begins, or is left out and counted."""
+    """What a malformed row does: it is an error before the run begins, or is left out and counted. Of a
+    held-out set it always is an error."""
     shuffle: bool = key(True)
     """A new order in each epoch, from `seed` and the epoch alone. slime: --rollout-shuffle."""
     seed: int = key(42, slime="--rollout-seed", ge=0)
