@@ -294,6 +294,33 @@ def _samples_of_a_prompt_differ(view: _View) -> Iterator[str]:
             )
 
 
+def _draws_leave_a_choice(view: _View) -> Iterator[str]:
+    key = "rollout.top_k"
+    if view.value(key) in (0, 1):
+        outcome = "draws from no token" if view.value(key) == 0 else "always draws the likeliest token"
+        yield f"{view.at(key)}: {view.said(key)} {outcome}; give at least 2, or -1 to draw from all"
+    for number, dataset in enumerate(view.config.eval.datasets):
+        where = f"eval.datasets.{number}"
+        if dataset.top_k == 0:
+            given = view.said(f"{where}.top_k")
+            yield f"{view.at(f'{where}.top_k')}: {given} draws from no token; give -1 to draw from all"
+        cuts = {"top_p": (dataset.top_p or 1) < 1, "top_k": (dataset.top_k or 0) > 0, "min_p": dataset.min_p}
+        for own in (f"{where}.{name}" for name, holds in cuts.items() if holds and dataset.temperature == 0):
+            greedy = view.said(f"{where}.temperature")
+            yield f"{view.at(own)}: {view.said(own)} has no effect with {greedy}; raise the temperature"
+
+
+def _replies_end(view: _View) -> Iterator[str]:
+    """A reply that takes the whole budget is the last: the environment would never answer."""
+    rollout, env, key = view.config.rollout, view.config.env, "rollout.ignore_eos"
+    may_answer = env.type != "single_turn" and env.max_turns > 1
+    if rollout.ignore_eos and may_answer and not rollout.stop and not rollout.stop_token_ids:
+        yield (
+            f"{view.at(key)}: {view.said(key)} leaves the first reply without an end, so that "
+            f"{view.said('env.type')} would answer none; give rollout.stop, or remove {key}"
+        )
+
+
 RULES: tuple[Callable[[_View], Iterator[str]], ...] = (
     _one_source_of_prompts,
     _only_files_have_fields,
@@ -308,4 +335,6 @@ RULES: tuple[Callable[[_View], Iterator[str]], ...] = (
     _whole_episode_is_one,
     _given_keys_have_an_effect,
     _samples_of_a_prompt_differ,
+    _draws_leave_a_choice,
+    _replies_end,
 )

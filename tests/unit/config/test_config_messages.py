@@ -153,6 +153,24 @@ FILES = {
         "eval.datasets.0.temperature = 0.0 (default); raise the temperature, or remove "
         "eval.datasets.0.samples_per_prompt"
     ),
+    "[rollout]\ntop_k = 0": (
+        "run.toml:7: rollout.top_k = 0 (run.toml:7) draws from no token; give at least 2, or -1 to draw from all"
+    ),
+    "[rollout]\ntop_k = 1": (
+        "run.toml:7: rollout.top_k = 1 (run.toml:7) always draws the likeliest token; give at least 2, "
+        "or -1 to draw from all"
+    ),
+    "[[eval.datasets]]\nname = 'dev'\nfiles = ['a']\ntop_p = 0.9": (
+        "run.toml:9: eval.datasets.0.top_p = 0.9 (run.toml:9) has no effect with "
+        "eval.datasets.0.temperature = 0.0 (default); raise the temperature"
+    ),
+    "[[eval.datasets]]\nname = 'dev'\nfiles = ['a']\ntop_k = 0\ntemperature = 1": (
+        "run.toml:9: eval.datasets.0.top_k = 0 (run.toml:9) draws from no token; give -1 to draw from all"
+    ),
+    "[rollout]\nignore_eos = true\n[env]\ntype = 'calculator'": (
+        "run.toml:7: rollout.ignore_eos = true (run.toml:7) leaves the first reply without an end, so that "
+        'env.type = "calculator" (run.toml:9) would answer none; give rollout.stop, or remove rollout.ignore_eos'
+    ),
     "[rollout]\ngenerate = 'm:f'\n[env]\ntype = 'calculator'": (
         'run.toml:7: rollout.generate = "m:f" (run.toml:7) replaces the whole episode, so '
         'env.type = "calculator" (run.toml:9) would never be asked; remove one'
