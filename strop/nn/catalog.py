@@ -5,6 +5,7 @@ from pathlib import Path
 
 from strop.config.home import models_dir
 from strop.errors import ConfigError
+from strop.nn.families import SUPPORTED, check_family
 from strop.nn.weight_files import check_weight_files, read_object
 
 
@@ -27,8 +28,6 @@ WHEELS = {
         license="Apache-2.0",
     )
 }
-SUPPORTED = frozenset({"llama"})
-"""Model types whose every layer is softmax attention that sees the whole prefix."""
 TINY = "tiny"
 """A random two-layer model over bytes, made on first use."""
 
@@ -49,19 +48,14 @@ def model_path(name: str) -> Path:
 def _check_files(path: Path) -> None:
     if not (path / "config.json").is_file():
         raise ConfigError(f'model = "{path}" has no config.json; expected a Hugging Face model directory')
-    kind = read_object(path / "config.json").get("model_type", "unknown")
-    if kind not in SUPPORTED:
-        raise ConfigError(
-            f'model = "{path}" is of type "{kind}", which is not supported yet; '
-            f"supported: {', '.join(sorted(SUPPORTED))}"
-        )
+    check_family(read_object(path / "config.json"), path)
     check_weight_files(path)
 
 
 def max_positions(path: Path) -> int:
     """The longest sequence that the model in `path` was made for, in tokens."""
-    # transformers leaves out what equals its default, which is 2048 for Llama
-    most = read_object(path / "config.json").get("max_position_embeddings", 2048)
+    config = read_object(path / "config.json")
+    most = config.get("max_position_embeddings", SUPPORTED[config["model_type"]])
     if not isinstance(most, int):
         raise ConfigError(
             f"{path / 'config.json'}: max_position_embeddings = {most!r}, expected a whole number"

@@ -9,7 +9,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from strop.errors import RunError
-from strop.nn.loading import CausalLM
+from strop.nn.loading import CausalLM, load_model
 from strop.nn.weight_files import SINGLE
 from strop.store.checkpoints import MANIFEST
 
@@ -47,9 +47,16 @@ def copy_companions(model: CausalLM, directory: Path) -> None:
 @torch.no_grad()
 def read_weights(model: CausalLM, directory: Path) -> None:
     """Copy the weights of `directory` into the model's own tensors, which others may share."""
+    own = model.named_parameters()
     with safetensors_at(directory / SINGLE), safe_open(directory / SINGLE, framework="pt") as file:
-        for name, parameter in model.named_parameters():
-            parameter.copy_(file.get_tensor(name))
+        if set(file.keys()) >= {name for name, _ in own}:
+            for name, parameter in own:
+                parameter.copy_(file.get_tensor(name))
+            return
+    # Experts are stored one by one and held in one tensor: transformers knows how.
+    stored = dict(load_model(directory, model.dtype).named_parameters())
+    for name, parameter in own:
+        parameter.copy_(stored[name])
 
 
 def _is_any(file: Path, patterns: tuple[str, ...]) -> bool:

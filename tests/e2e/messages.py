@@ -182,7 +182,8 @@ FLAGS = {
         "HERE/models/broken_config/config.json: is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
     ),
     "--model ./models/gpt2": (
-        'model = "HERE/models/gpt2" is of type "gpt2", which is not supported yet; supported: llama'
+        'model = "HERE/models/gpt2" is of type "gpt2", which is not supported yet; supported: gemma, gemma2, '
+        "gemma3_text, llama, mistral, mixtral, olmo2, olmo3, phi3, qwen2, qwen2_moe, qwen3, qwen3_moe, smollm3"
     ),
 }
 
