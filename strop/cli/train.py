@@ -11,9 +11,10 @@ from strop.cli.closing import closing_lines
 from strop.config.flags import split_arguments
 from strop.config.load import Loaded, load_config
 from strop.config.show import to_json
-from strop.config.tree import Config, Telemetry
+from strop.config.tree import Config
 from strop.errors import ConfigError, RunError
-from strop.telemetry.base import Silent, Sink
+from strop.telemetry.base import Sink
+from strop.telemetry.open import check_sinks, open_sinks
 
 if TYPE_CHECKING:
     from strop.preflight import Prepared
@@ -81,6 +82,7 @@ def _check_prompts(directory: Path | None, prepared: "Prepared") -> None:
 
 
 def _prepare(config: Config, record: dict[str, Any]) -> "tuple[Prepared, dict[str, Any]]":
+    check_sinks(config.telemetry.sinks)
     from strop.preflight import prepare
     from strop.runtime.machine import Machine
 
@@ -103,12 +105,19 @@ def _run(prepared: "Prepared", record: dict[str, Any], directory: Path | None, *
     else:
         opened = RunDirectory.create(directory, prepared.config.name, config=record)
     with opened as run_directory:
-        sink = _sink(prepared.config.telemetry)
+        sink = open_sinks(
+            prepared.config,
+            run_directory.path,
+            lambda name, why: run_directory.event("sink_failed", sink=name, why=why),
+        )
         try:
             if changes:
                 run_directory.event("machine_changed", changes=changes)
                 sink.note(machine_note(changes))
             return _train(prepared, run_directory, sink)
+        except BaseException:
+            sink.end(ok=False)
+            raise
         finally:
             sink.end()
 
@@ -187,11 +196,3 @@ def _on_interrupt(run: "Run", sink: Sink, task: "asyncio.Task[Any]") -> Callable
         sink.note("stopping after this step, with a checkpoint; press Ctrl-C again to stop at once")
 
     return handle
-
-
-def _sink(section: Telemetry) -> Sink:
-    if "console" not in section.sinks:
-        return Silent()
-    from strop.telemetry.console import Console
-
-    return Console()

@@ -4,8 +4,8 @@
 def occasion(done: int, *, every: int, steps: int) -> str | None:
     """`start`, `step 10` or `end` when an evaluation is due after `done` of `steps`; else None.
 
-    It depends on the completed steps alone, so a resumed run has each evaluation of an uninterrupted one exactly
-    once: what came after the checkpoint is gone and is done again.
+    It depends on the completed steps alone, so a resumed run has each evaluation of an uninterrupted one
+    exactly once: what came after the checkpoint is gone and is done again.
     """
     if done == 0:
         return "start"

@@ -37,8 +37,9 @@ class Sink(Protocol):
         """Something worth a line."""
         ...
 
-    def end(self, lines: Sequence[str] = ()) -> None:
-        """The run is over, well or not; `lines` say how and what to do next. Safe to call twice."""
+    def end(self, lines: Sequence[str] = (), *, ok: bool = True) -> None:
+        """The run is over; `lines` say how and what to do next, `ok` is false when an error ended it. Safe to
+        call twice."""
         ...
 
 
@@ -57,4 +58,4 @@ class Silent:
 
     def note(self, text: str) -> None: ...
 
-    def end(self, lines: Sequence[str] = ()) -> None: ...
+    def end(self, lines: Sequence[str] = (), *, ok: bool = True) -> None: ...

@@ -104,7 +104,7 @@ class Console:
     def note(self, text: str) -> None:
         self._print(Text(f"  · {one_line(text, 400)}", "yellow"))
 
-    def end(self, lines: Sequence[str] = ()) -> None:
+    def end(self, lines: Sequence[str] = (), *, ok: bool = True) -> None:  # noqa: ARG002 - the error says it
         if self._live:
             self._live.stop()
         for line in lines:

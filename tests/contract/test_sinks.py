@@ -11,12 +11,28 @@ from hypothesis import strategies as st
 
 from strop.sample import Sample, Status, Tokens
 from strop.telemetry.base import Silent
+from strop.telemetry.charts import Charts
 from strop.telemetry.console import Console
+
+
+class Numbers:
+    """A chart that draws nothing."""
+
+    def write(self, step, values):
+        assert all(isinstance(value, float) for value in values.values())
+
+    def close(self, *, ok): ...
+
 
 SINKS = {
     "console, plain": lambda file: Console(file, live=False),
     "console, live": lambda file: Console(file, live=True),
     "silent": lambda file: Silent(),
+    "console and a chart": lambda file: Charts(
+        Console(file, live=False),
+        {"chart": lambda first_step: Numbers()},
+        lambda name, why: pytest.fail(f"{name}: {why}"),
+    ),
 }
 ATTACK = "\x1b]0;title\x07\x1b[2J\r\x9b31m\u202egnp"
 """Sets a title, clears the screen, goes back to the start of the line, colours, turns the writing around."""
