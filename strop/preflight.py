@@ -72,7 +72,11 @@ def prepare(config: Config) -> Prepared:
         from strop.nn.tiny import make_tiny
 
         make_tiny(model)
-    renderer = open_renderer(model, chat_template=config.prompts.chat_template)
+    renderer = open_renderer(
+        model,
+        chat_template=config.prompts.chat_template,
+        template_kwargs=config.prompts.chat_template_kwargs,
+    )
     if config.prompts.max_tokens is not None:
         opened = drop_long(opened, renderer, max_tokens=config.prompts.max_tokens)
     ahead = look_ahead(opened.source, config.rollout.batch_size)

@@ -3,9 +3,10 @@
 A turn is `role bytes… end-of-turn`, and the model's begins with the role `assistant`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from strop.errors import DataError
+from strop.errors import ConfigError, DataError
 from strop.render.messages import as_messages, flat, plain_text, refuse_turns
 from strop.sample import Message, Prompt
 
@@ -18,11 +19,19 @@ TOKENIZER_CLASS = "StropByteRenderer"
 
 
 class ByteRenderer:
-    """Messages ↔ bytes. `chat_template`: false leaves the roles out and shows the text alone."""
+    """Messages ↔ bytes. `chat_template`: false leaves the roles out and shows the text alone. Raises
+    ConfigError for `template_kwargs`: the form of a turn has no variables."""
 
     stop_ids: tuple[int, ...] = (END_OF_TURN,)
 
-    def __init__(self, *, chat_template: bool = True) -> None:
+    def __init__(
+        self, *, chat_template: bool = True, template_kwargs: Mapping[str, Any] | None = None
+    ) -> None:
+        for name in template_kwargs or {}:
+            raise ConfigError(
+                f"prompts.chat_template_kwargs.{name}: the byte-level tokenizer has no chat template that "
+                "could use it; remove it"
+            )
         self._has_roles = chat_template
 
     def prompt(self, prompt: Prompt) -> list[int]:

@@ -4,7 +4,7 @@ What follows a reply is found by rendering the conversation with a placeholder f
 what the template puts behind it. The reply itself is never rendered, so its ids stay those that were drawn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import msgspec
 
 from strop.errors import ConfigError, DataError, first_line
 from strop.render.messages import as_messages, flat, plain_text, refuse_turns
+from strop.render.variables import refuse_unused
 from strop.sample import Message, Prompt
 
 if TYPE_CHECKING:
@@ -21,13 +22,20 @@ if TYPE_CHECKING:
 
 class ChatRenderer:
     """Messages ↔ tokens of one model directory. `chat_template`: false shows the text alone, with the
-    tokenizer's beginning-of-text token if it has one. Raises ConfigError if the tokenizer cannot be loaded,
-    or has no template where one is asked for.
+    tokenizer's beginning-of-text token if it has one. `template_kwargs`: variables of the template. Raises
+    ConfigError if the tokenizer cannot be loaded, has no template where one is asked for, or a template
+    that does not use one of the variables.
     """
 
     stop_ids: tuple[int, ...]
 
-    def __init__(self, directory: Path, *, chat_template: bool = True) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        chat_template: bool = True,
+        template_kwargs: Mapping[str, Any] | None = None,
+    ) -> None:
         self._has_roles, self._template = chat_template, f"the chat template of {str(directory)!r}"
         self._tokenizer = _load(directory)
         if chat_template and not self._tokenizer.chat_template:
@@ -35,6 +43,9 @@ class ChatRenderer:
                 f"prompts.chat_template = true, but {str(directory)!r} has no chat template "
                 "(chat_template.jinja); set prompts.chat_template = false to show text as it is"
             )
+        self._variables = dict(template_kwargs or {})
+        if self._variables:
+            refuse_unused(self._variables, self._tokenizer.chat_template, what=self._template)
         stops = [self._tokenizer.eos_token_id, *_eos_ids(directory)]
         if chat_template:
             stops.append(self._end_of_turn())
@@ -139,7 +150,11 @@ class ChatRenderer:
     ) -> str:
         try:
             text: str = self._tokenizer.apply_chat_template(
-                messages, tools=tools or None, tokenize=False, add_generation_prompt=speaks_next
+                messages,
+                tools=tools or None,
+                tokenize=False,
+                add_generation_prompt=speaks_next,
+                **self._variables,
             )
         except (
             jinja2.TemplateError,

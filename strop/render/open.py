@@ -1,6 +1,8 @@
 """A model directory → its renderer."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -13,14 +15,17 @@ _FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
 """Any of these is a vocabulary that transformers can load."""
 
 
-def open_renderer(model_dir: Path, *, chat_template: bool = True) -> Renderer:
+def open_renderer(
+    model_dir: Path, *, chat_template: bool = True, template_kwargs: Mapping[str, Any] | None = None
+) -> Renderer:
     """The byte-level renderer if the directory asks for it, else the model's tokenizer and chat template.
 
-    `chat_template`: as `prompts.chat_template`. Raises ConfigError.
+    `chat_template`, `template_kwargs`: as `prompts.chat_template` and `prompts.chat_template_kwargs`. Raises
+    ConfigError.
     """
     if check_tokenizer(model_dir) == TOKENIZER_CLASS:
-        return ByteRenderer(chat_template=chat_template)
-    return ChatRenderer(model_dir, chat_template=chat_template)
+        return ByteRenderer(chat_template=chat_template, template_kwargs=template_kwargs)
+    return ChatRenderer(model_dir, chat_template=chat_template, template_kwargs=template_kwargs)
 
 
 def check_tokenizer(model_dir: Path) -> str:
