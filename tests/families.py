@@ -50,6 +50,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "attn_logit_softcapping": 2.0,
         "final_logit_softcapping": 3.0,
         "tie_word_embeddings": False,
+        "attention_dropout": 0.5,
     },
     "gemma3_text": {
         "head_dim": 12,

@@ -11,7 +11,10 @@ from torch import Tensor, nn
 from strop.errors import ConfigError, first_line
 from strop.nn import attention
 
-_UNFIT = (OSError, ValueError, LookupError, TypeError, AttributeError, SafetensorError, StrictDataclassError)
+_UNFIT = (
+    *(OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, ImportError),
+    *(SafetensorError, StrictDataclassError),
+)
 """What transformers raises on a config.json or weights that it cannot take."""
 
 
@@ -79,12 +82,17 @@ def check_model(path: Path) -> None:
     transformers gives random values to a weight that is missing and leaves out one that it does not expect.
     Raises ConfigError that names the first.
     """
-    _pretrained(path, dtype=torch.float32, device="meta")
+    outline(path)
+
+
+def outline(path: Path) -> CausalLM:
+    """The model in `path` without its weights: names and shapes alone. Raises as `check_model`."""
+    return CausalLM(_pretrained(path, dtype=torch.float32, device="meta"), path)
 
 
 def linear_layers(path: Path) -> list[str]:
     """Names of the layers that are one matrix and may be adapted; the head may not: its product is ours."""
-    model = CausalLM(_pretrained(path, dtype=torch.float32, device="meta"), path)
+    model = outline(path)
     named = model.module.named_modules()
     return [n for n, layer in named if isinstance(layer, nn.Linear) and layer.weight is not model.head_VD]
 

@@ -1,0 +1,72 @@
+"""Windows and caps, however the queries are cut, against the formula written out."""
+
+import pytest
+import torch
+
+from strop.nn import attention as module
+from strop.nn.attention import Rule, attention, decode_attention, decode_mask, within
+
+T, H, K, D = 11, 4, 2, 5
+
+
+@pytest.fixture
+def qkv():
+    torch.manual_seed(0)
+    return tuple(torch.randn(1, heads, T, D, dtype=torch.float64) for heads in (H, K, K))
+
+
+def written_out(q, k, v, rule):
+    k, v = k.repeat_interleave(H // K, 1), v.repeat_interleave(H // K, 1)
+    scores = q @ k.transpose(2, 3) * rule.scale
+    if rule.softcap is not None:
+        scores = rule.softcap * torch.tanh(scores / rule.softcap)
+    distance = torch.arange(T)[:, None] - torch.arange(T)
+    seen = (distance >= 0) & (distance < (rule.window or T))
+    return torch.softmax(scores.masked_fill(~seen, float("-inf")), -1) @ v
+
+
+RULES = [Rule(0.5), Rule(0.5, window=3), Rule(0.5, softcap=0.7), Rule(0.5, window=3, softcap=0.7)]
+
+
+@pytest.mark.parametrize("rule", [*RULES, Rule(0.5, window=1), Rule(0.5, window=T), Rule(0.5, window=99)])
+@pytest.mark.parametrize("strip", [1, 4, 512])
+def test_strips_of_a_sequence_equal_the_formula(qkv, monkeypatch, rule, strip):
+    monkeypatch.setattr(module, "STRIP", strip)
+    torch.testing.assert_close(attention(*qkv, rule, is_causal=True), written_out(*qkv, rule))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_gradients_equal_those_of_the_formula(qkv, monkeypatch, rule):
+    monkeypatch.setattr(module, "STRIP", 4)
+    weight, grads = torch.linspace(-1, 1, D, dtype=torch.float64), []
+    for out in (lambda *x: attention(*x, rule, is_causal=True), lambda *x: written_out(*x, rule)):
+        inputs = [x.clone().requires_grad_() for x in qkv]
+        (out(*inputs) * weight).sum().backward()
+        grads.append([x.grad for x in inputs])
+    torch.testing.assert_close(*grads)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_rows_at_different_positions_see_their_own_window(qkv, rule):
+    q, k, v = (x.expand(2, -1, -1, -1) for x in qkv)
+    at, whole = torch.tensor([4, 9]), written_out(*qkv, rule)
+    first = 0 if rule.window is None else 5 - rule.window
+    seen = range(first, 10)
+    out = decode_attention(
+        torch.stack([q[0, :, 4], q[0, :, 9]])[:, :, None],
+        k[:, :, seen.start : seen.stop],
+        v[:, :, seen.start : seen.stop],
+        rule,
+        mask_B11S=decode_mask(at, seen, window=rule.window),
+    )
+    torch.testing.assert_close(out[:, :, 0], torch.stack([whole[0, :, 4], whole[0, :, 9]]))
+
+
+def test_a_window_goes_by_positions_not_by_rows():
+    # two samples of one prompt side by side: both begin at position 2
+    assert within(torch.tensor([2, 3, 2, 3]), torch.tensor([0, 1, 2, 3, 2, 3]), 2).tolist() == [
+        [False, True, True, True, True, True],
+        [False, False, True, True, True, True],
+        [False, True, True, True, True, True],
+        [False, False, True, True, True, True],
+    ]
