@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strop.config.tree import Prompts
+from strop.config.tree import Part, Prompts
 from strop.errors import DataError
 from strop.prompts.open import open_prompts
 from strop.sample import Prompt
@@ -26,9 +26,16 @@ SECTIONS = {
     "files": {"files": ["FILE"]},
     "files in order": {"files": ["FILE"], "shuffle": False},
     "file twice": {"files": ["FILE", "FILE"]},
+    "slice": {"files": ["FILE@[1:-1]"]},
     "by path": {"source": f"{PATH}:count_up"},
     "by module": {"source": "plugins_sample:count_up", "options": {"top": 9}},
     "numbers": {"source": f"{EXAMPLES}/numbers/task.py:largest_number", "options": {"split": "train"}},
+    "mixture": {
+        "mixture": [
+            Part(name="rows", files=["FILE"], weight=2),
+            Part(name="tasks", source="plugins_sample:count_up"),
+        ]
+    },
     "first run": {"source": f"{EXAMPLES}/first_run/task.py:find_digit", "options": {"split": "held_out"}},
 }
 
@@ -39,8 +46,10 @@ def make(request, file):
 
     def opened(seed=0):
         section = SECTIONS[request.param]
-        files = [file for _ in section.get("files", [])]
-        return open_prompts(Prompts(**{**section, "files": files, "seed": seed})).source
+        named = section.get("files", []), section.get("mixture", [])
+        files = [name.replace("FILE", file) for name in named[0]]
+        mixture = [p.model_copy(update={"files": [file for _ in p.files]}) for p in named[1]]
+        return open_prompts(Prompts(**{**section, "files": files, "mixture": mixture, "seed": seed})).source
 
     return opened
 

@@ -31,11 +31,44 @@ def test_batches_that_do_not_divide_the_data_visit_all_of_it():
     assert sorted(seen[:30]) == list(range(30))
 
 
+def test_thirty_prompts_in_batches_of_sixteen_are_not_the_first_sixteen_again_and_again():
+    source = DatasetSource(rows(30), shuffle=False, seed=0)
+    assert [ids(source.next(16)), ids(source.next(16))] == [list(range(16)), [*range(16, 30), 0, 1]]
+
+
+def test_a_request_that_crosses_an_epoch_is_filled_and_the_offset_stays_in_range():
+    source = DatasetSource(rows(5), shuffle=False, seed=0)
+    source.next(3)
+    assert ids(source.next(12)) == [3, 4, *range(5), *range(5)]
+    assert (source.state()["epoch"], source.state()["offset"]) == (3, 0)
+
+
+@given(size=st.integers(1, 9), batches=st.lists(st.integers(1, 7), min_size=1, max_size=6))
+def test_nothing_is_dropped_at_the_end_of_an_epoch(size, batches):
+    source = DatasetSource(rows(size), shuffle=True, seed=3)
+    seen = [i for n in batches for i in ids(source.next(n))]
+    whole = [seen[start : start + size] for start in range(0, len(seen) - size + 1, size)]
+    assert all(sorted(epoch) == list(range(size)) for epoch in whole)
+
+
+def test_two_prompts_with_the_same_text_stay_two():
+    twins = [Prompt(id=f"d:{i}", messages="the same", label=i) for i in range(2)]
+    drawn = DatasetSource(twins, shuffle=False, seed=0).next(4)
+    assert [(p.id, p.label) for p in drawn] == [("d:0", 0), ("d:1", 1)] * 2
+
+
 def test_each_epoch_has_an_order_of_its_own_over_the_same_rows():
     source = DatasetSource(rows(20), shuffle=True, seed=0)
     first, second = ids(source.next(20)), ids(source.next(20))
     assert first != second
     assert sorted(first) == sorted(second) == list(range(20))
+
+
+def test_the_order_of_an_epoch_needs_no_earlier_one():
+    source, late = (DatasetSource(rows(9), shuffle=True, seed=0) for _ in range(2))
+    source.next(27)
+    late.restore(late.state() | {"epoch": 3})
+    assert ids(source.next(9)) == ids(late.next(9))
 
 
 def test_seed_decides_the_order_and_global_random_state_does_not():

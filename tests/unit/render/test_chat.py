@@ -83,6 +83,15 @@ def test_a_templates_beginning_of_text_is_not_doubled(make, adds_bos):
     assert ids[:2] == [3, 1]
 
 
+@pytest.mark.parametrize("template", [CHATML, LLAMA])
+def test_tokens_of_a_system_message_are_there_once(make, template):
+    renderer = make(template)
+    system = {"role": "system", "content": "Answer with zeal."}
+    ids = renderer.prompt(Prompt(id="p", messages=(system, *HISTORY)))
+    assert renderer.decode(ids).count("Answer with zeal.") == 1
+    assert ids.count(1) == 3  # <|im_start|>: of the system, the user, and the reply
+
+
 @pytest.mark.parametrize("text", ["ab", "<s>ab"])
 def test_plain_text_begins_with_one_beginning_of_text(make, text):
     renderer = make(CHATML, adds_bos=True, chat_template=False)
