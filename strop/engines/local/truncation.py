@@ -63,22 +63,22 @@ def _sizes(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """How many ids each row keeps, and the logit of the least likely of them."""
     vocabulary = rows.logits_BV.shape[1]
     width = min(vocabulary, max(s.top_k if s.top_k > 0 else FIRST for s in rows.samplings))
-    values_BM = rows.logits_BV.topk(width).values
+    values_BM = rows.logits_BV.topk(width).values.numpy()
     sizes, borders = np.zeros(len(values_BM), np.int64), np.zeros(len(values_BM), np.float32)
     for row, sampling in enumerate(rows.samplings):
-        values_M = values_BM[row]
-        size = _size(values_M, sampling, total=rows.total_B[row], is_all=width == vocabulary)
+        values_M, total = values_BM[row], rows.total_B[row]
+        size = _size(values_M, sampling, total=total, is_all=width == vocabulary)
         if size is None:
-            values_M = rows.logits_BV[row].sort(descending=True).values
-            size = _size(values_M, sampling, total=rows.total_B[row], is_all=True)
+            values_M = np.sort(rows.logits_BV[row].numpy())[::-1]
+            size = _size(values_M, sampling, total=total, is_all=True)
         assert size is not None, "the whole vocabulary decides"
         sizes[row], borders[row] = size, values_M[size - 1]
     return sizes, borders
 
 
-def _size(values_M: Tensor, sampling: Sampling, *, total: float, is_all: bool) -> int | None:
+def _size(values_M: NDArray[np.float32], sampling: Sampling, *, total: float, is_all: bool) -> int | None:
     """How many of the likeliest tokens are kept; None when the set may reach beyond those given."""
-    weights = (values_M - values_M[0]).exp().double().numpy()
+    weights = np.exp((values_M - values_M[0]).astype(np.float64))
     if sampling.top_k > 0:
         weights = weights[: sampling.top_k]
         total = weights.sum()

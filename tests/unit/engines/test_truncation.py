@@ -25,7 +25,7 @@ def cut(**keys: float) -> Sampling:
 def plain_set(logits: np.ndarray, sampling: Sampling) -> list[int]:
     """Ids in the order of likelihood, lowest first among equals; cut by top-k, then top-p, then min-p."""
     scaled = torch.from_numpy(logits).float() / np.float32(sampling.temperature)
-    weights = (scaled - scaled.max()).exp().double().numpy()
+    weights = (scaled - scaled.max()).double().exp().numpy()
     order = sorted(range(len(weights)), key=lambda i: (-float(scaled[i]), i))
     if sampling.top_k > 0:
         order = order[: sampling.top_k]
