@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 from strop.config.tree import Config, EvalSet, Prompts, Reward
@@ -12,7 +13,8 @@ from strop.nn.catalog import TINY, max_positions, model_path
 from strop.plugins import check_call, resolve
 from strop.prompts.base import PromptSource
 from strop.prompts.checks import Room, refuse_unlabelled, refuse_unstorable
-from strop.prompts.open import drop_long, look_ahead, open_eval_set, open_prompts
+from strop.prompts.none import NoPrompts
+from strop.prompts.open import Opened, drop_long, look_ahead, open_eval_set, open_prompts
 from strop.prompts.read import BadRows
 from strop.render.base import Renderer
 from strop.render.messages import as_messages
@@ -67,7 +69,7 @@ def prepare(config: Config) -> Prepared:
         if section.reward is not None:
             rewards.require(section.reward, where=f"eval.datasets.{section.name}.reward")
     eval_sets = {section.name: _eval_set(section, config.prompts) for section in config.eval.datasets}
-    opened = open_prompts(config.prompts)
+    opened = _open_training(config)
     if config.model == TINY and not model.is_dir():
         from strop.nn.tiny import make_tiny
 
@@ -81,10 +83,14 @@ def prepare(config: Config) -> Prepared:
         opened = drop_long(opened, renderer, max_tokens=config.prompts.max_tokens)
     ahead = look_ahead(opened.source, config.rollout.batch_size)
     room = Room(config, max_positions(model))
-    _check_prompts(config, ahead, renderer, room=room, where="prompts")
-    for name, prompts in eval_sets.items():
-        _check_prompts(config, prompts, renderer, room=room, where=f"eval.datasets.{name}")
-    _check_turns(config, ahead[0], renderer)
+    if ahead:
+        room.check(ahead, renderer, where="prompts")
+        _check_prompts(config, ahead, rewards, where="prompts")
+    for section in config.eval.datasets:
+        name, prompts = f"eval.datasets.{section.name}", eval_sets[section.name]
+        room.check(prompts, renderer, where=name, dataset=section)
+        _check_prompts(config, prompts, rewards, where=name)
+    _check_turns(config, next(chain(ahead, *eval_sets.values())), renderer)
     from strop.nn.loading import check_model  # with torch, which nothing before this needs
 
     check_model(model)
@@ -108,6 +114,12 @@ def prepare(config: Config) -> Prepared:
         num_too_long=opened.num_too_long,
         template_notes=notes(probe(renderer), has_turns=_has_turns(config)),
     )
+
+
+def _open_training(config: Config) -> Opened:
+    """An evaluation, which is a run of no steps, need not have prompts to train on."""
+    given = (config.prompts.files, config.prompts.source, config.prompts.mixture)
+    return open_prompts(config.prompts) if config.loop.steps or any(given) else Opened(NoPrompts())
 
 
 def _eval_set(section: EvalSet, prompts: Prompts) -> list[Prompt]:
@@ -135,14 +147,15 @@ def _open_hooks(specs: list[str]) -> Hooks:
     return Hooks([(spec, open_hook(spec, key=f"rollout.hooks.{place}")) for place, spec in enumerate(specs)])
 
 
-def _check_prompts(
-    config: Config, prompts: list[Prompt], renderer: Renderer, *, room: Room, where: str
-) -> None:
-    room.check(prompts, renderer, where=where)
+def _check_prompts(config: Config, prompts: list[Prompt], rewards: Rewards, *, where: str) -> None:
+    for own, prompt in {prompt.reward: prompt for prompt in reversed(prompts)}.items():
+        if own is not None:
+            rewards.require(own, where=f"{where}: the reward of {prompt.id}")
     # An environment or a generate function of the user's own may give the reward itself.
     is_scored = config.rollout.generate is None and config.env.type in BUILTIN
     if is_scored and _compares_with_label(config.reward):
-        refuse_unlabelled(prompts, where=where, reward=config.reward.fn)
+        without_own = [prompt for prompt in prompts if prompt.reward is None]
+        refuse_unlabelled(without_own, where=where, reward=config.reward.fn)
     refuse_unstorable(prompts, where=where)
 
 

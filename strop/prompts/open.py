@@ -10,6 +10,7 @@ from strop.plugins import check_options, resolve
 from strop.prompts.base import PromptSource
 from strop.prompts.dataset import DatasetSource
 from strop.prompts.mixture import MixturePart, MixtureSource
+from strop.prompts.none import NoPrompts
 from strop.prompts.procedural import ProceduralSource
 from strop.prompts.read import BadRows, read_prompts
 from strop.prompts.rows import Keys
@@ -82,6 +83,8 @@ def drop_long(opened: Opened, renderer: Renderer, *, max_tokens: int) -> Opened:
 def look_ahead(source: PromptSource, n: int) -> list[Prompt]:
     """Every prompt of a data set, the first `n` of a source without end, of a mixture those of its parts; the
     position stays."""
+    if isinstance(source, NoPrompts):
+        return []
     if isinstance(source, MixtureSource):
         return [part.named(prompt) for part in source.parts for prompt in look_ahead(part.source, n)]
     position = source.state()

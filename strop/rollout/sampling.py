@@ -3,10 +3,8 @@
 from dataclasses import replace
 
 from strop.config.tree import EvalSet, Rollout
+from strop.prompts.rows import BUDGET
 from strop.sample import Prompt, Sampling
-
-BUDGET = "max_response_tokens"
-"""Metadata of a prompt that lowers the budget of its samples."""
 
 
 def run_sampling(section: Rollout) -> Sampling:
