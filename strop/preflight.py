@@ -19,6 +19,7 @@ from strop.prompts.read import BadRows
 from strop.render.base import Renderer
 from strop.render.messages import as_messages
 from strop.render.open import check_tokenizer, open_renderer
+from strop.render.stop_texts import refuse_special
 from strop.render.probe import notes, probe
 from strop.rewards.open import open_rewards
 from strop.rewards.select import Rewards
@@ -79,6 +80,7 @@ def prepare(config: Config) -> Prepared:
         chat_template=config.prompts.chat_template,
         template_kwargs=config.prompts.chat_template_kwargs,
     )
+    _check_stops(config, renderer)
     if config.prompts.max_tokens is not None:
         opened = drop_long(opened, renderer, max_tokens=config.prompts.max_tokens)
     ahead = look_ahead(opened.source, config.rollout.batch_size)
@@ -169,6 +171,12 @@ def _has_turns(config: Config) -> bool:
     """Whether an environment answers the model."""
     env = config.env
     return not (env.type == "single_turn" or env.max_turns == 1 or config.rollout.generate is not None)
+
+
+def _check_stops(config: Config, renderer: Renderer) -> None:
+    refuse_special(config.rollout.stop, renderer, key="rollout.stop")
+    for section in config.eval.datasets:
+        refuse_special(section.stop or [], renderer, key=f"eval.datasets.{section.name}.stop")
 
 
 def _check_turns(config: Config, prompt: Prompt, renderer: Renderer) -> None:

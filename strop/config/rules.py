@@ -111,14 +111,23 @@ def _synchronous(view: _View) -> Iterator[str]:
 def _one_source_of_prompts(view: _View) -> Iterator[str]:
     if view.config.prompts.mixture:
         yield from _parts_of_a_mixture(view)
-    else:
+    elif _has_prompts(view.config.prompts) or view.config.loop.steps:
         yield from _files_or_source(view, "prompts", view.config.prompts)
+    elif not view.config.eval.datasets:
+        yield (
+            f"{view.at('loop.steps')}: {view.said('loop.steps')} without prompts and without eval.datasets "
+            "leaves nothing to do; add --eval-prompt-data NAME PATH or an [[eval.datasets]] table"
+        )
     for number, dataset in enumerate(view.config.eval.datasets):
         where = f"eval.datasets.{number}"
         yield from _files_or_source(view, where, dataset)
         if dataset.source and dataset.n is None:
             source = f"{where}.source"
             yield f"{view.at(source)}: {view.said(source)} has no end; say how many prompts: {where}.n = 256"
+
+
+def _has_prompts(prompts: Prompts) -> bool:
+    return any((prompts.files, prompts.source, prompts.options))
 
 
 def _parts_of_a_mixture(view: _View) -> Iterator[str]:
