@@ -19,8 +19,8 @@ from strop.prompts.read import BadRows
 from strop.render.base import Renderer
 from strop.render.messages import as_messages
 from strop.render.open import check_tokenizer, open_renderer
-from strop.render.stop_texts import refuse_special
 from strop.render.probe import notes, probe
+from strop.render.stop_texts import refuse_special
 from strop.rewards.open import open_rewards
 from strop.rewards.select import Rewards
 from strop.rollout.custom import Generate
@@ -75,11 +75,7 @@ def prepare(config: Config) -> Prepared:
         from strop.nn.tiny import make_tiny
 
         make_tiny(model)
-    renderer = open_renderer(
-        model,
-        chat_template=config.prompts.chat_template,
-        template_kwargs=config.prompts.chat_template_kwargs,
-    )
+    renderer = _open_renderer(config.prompts, model)
     _check_stops(config, renderer)
     if config.prompts.max_tokens is not None:
         opened = drop_long(opened, renderer, max_tokens=config.prompts.max_tokens)
@@ -122,6 +118,12 @@ def _open_training(config: Config) -> Opened:
     """An evaluation, which is a run of no steps, need not have prompts to train on."""
     given = (config.prompts.files, config.prompts.source, config.prompts.mixture)
     return open_prompts(config.prompts) if config.loop.steps or any(given) else Opened(NoPrompts())
+
+
+def _open_renderer(section: Prompts, model: Path) -> Renderer:
+    return open_renderer(
+        model, chat_template=section.chat_template, template_kwargs=section.chat_template_kwargs
+    )
 
 
 def _eval_set(section: EvalSet, prompts: Prompts) -> list[Prompt]:
