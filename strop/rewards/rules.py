@@ -4,18 +4,14 @@ A sample without a label fails (it is not worth 0): a reward that cannot be know
 is only ever searched, never evaluated.
 """
 
-import math
 import re
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
-from strop.sample import Sample
+from strop.rewards.numbers import NUMBER, number_of, read_number
+from strop.sample import Prompt, Sample
 
 _MAX_SEARCHED = 20_000
-# Plain numbers, with thousands only in groups of three. The sign counts unless it joins two words or numbers.
-_DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|(?<!\w)\.[0-9]+"
-_FIRST_NUMBER = re.compile(rf"(?:(?<![\w.])[-−])?(?:{_DIGITS})", re.ASCII)
 
 
 def exact(sample: Sample) -> float:
@@ -41,9 +37,9 @@ def first_number(sample: Sample) -> float:
     >>> first_number(Sample(index=0, group_id=0, response="no idea", label=3))
     0.0
     """
-    expected = _number_of(_label(sample))
-    found = _FIRST_NUMBER.search(sample.response[:_MAX_SEARCHED])
-    return float(found is not None and _read(found.group()) == expected)
+    expected = number_of(_label(sample))
+    found = NUMBER.search(sample.response[:_MAX_SEARCHED])
+    return float(found is not None and read_number(found.group()) == expected)
 
 
 @dataclass(frozen=True)
@@ -114,13 +110,12 @@ def _label(sample: Sample) -> Any:
     return sample.label
 
 
-def _number_of(label: object) -> Decimal:
-    if isinstance(label, str) and _FIRST_NUMBER.fullmatch(label.strip()):
-        return _read(label.strip())
-    if isinstance(label, int | float) and not isinstance(label, bool) and math.isfinite(label):
-        return Decimal(str(label))
-    raise ValueError(f"label {label!r} is not a number")
+def check_any(prompt: Prompt) -> None:
+    """Raises ValueError unless there is a label."""
+    if prompt.label is None:
+        raise ValueError("it has no label")
 
 
-def _read(text: str) -> Decimal:
-    return Decimal(text.replace(",", "").replace("−", "-"))
+def check_number(prompt: Prompt) -> None:
+    """Raises ValueError unless the label is a number."""
+    number_of(prompt.label)

@@ -1,14 +1,18 @@
 """`Rewards`: which reward scores a sample, the run's or its prompt's own; and the end of what they hold."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from strop.errors import PluginError
+from strop.errors import DataError, PluginError
 from strop.rewards.call import all_of
-from strop.sample import Sample, Scores
+from strop.sample import Prompt, Sample, Scores
 
 OWN = "the prompt's reward"
 """Place of an override of which no better place is known, for messages."""
+
+LabelCheck = Callable[[Prompt], None]
+"""Raises ValueError when a prompt's label cannot be compared with."""
 
 
 class Scoring(Protocol):
@@ -18,8 +22,21 @@ class Scoring(Protocol):
     async def score_group(self, samples: Sequence[Sample]) -> list[Scores]: ...
 
 
-def _no_overrides(name: str, where: str) -> Scoring:
+@dataclass(frozen=True)
+class Opened:
+    """A reward, and what it expects of labels."""
+
+    scoring: Scoring
+    labels: Mapping[str, LabelCheck] = field(default_factory=dict)
+    """By the key of the run that asks for a label, `reward.fn = 'exact'`."""
+
+
+def _no_overrides(name: str, where: str) -> Opened:
     raise PluginError(f"{where} = {name!r}: this run has one reward")
+
+
+async def _holds_nothing() -> None:
+    pass
 
 
 class Rewards:
@@ -33,37 +50,51 @@ class Rewards:
         self,
         main: Scoring,
         *,
+        labels: Mapping[str, LabelCheck] | None = None,
         is_group: bool = False,
-        open_one: Callable[[str, str], Scoring] = _no_overrides,
-        closers: Sequence[Callable[[], Awaitable[None]]] = (),
+        open_one: Callable[[str, str], Opened] = _no_overrides,
+        close: Callable[[], Awaitable[None]] = _holds_nothing,
     ) -> None:
         self.is_group = is_group
-        self._main, self._open_one, self._closers = main, open_one, closers
-        self._own: dict[str, Scoring] = {}
+        self._main, self._open_one, self._close = Opened(main, labels or {}), open_one, close
+        self._own: dict[str, Opened] = {}
 
     def require(self, name: str, *, where: str) -> None:
         """Make the reward that prompts name as their own. Raises PluginError, opened by `where`."""
         if name not in self._own:
             self._own[name] = self._open_one(name, where)
 
+    def check_labels(self, prompts: Sequence[Prompt], *, where: str) -> None:
+        """Raises DataError for the first prompt whose label its reward cannot compare with."""
+        for prompt in prompts:
+            for key, check in self._opened(prompt.reward).labels.items():
+                try:
+                    check(prompt)
+                except ValueError as wrong:
+                    if prompt.label is None:
+                        raise DataError(
+                            f"{where}: {prompt.id} has no label, which {key} compares with; add one, or name "
+                            "its field in prompts.label_key"
+                        ) from wrong
+                    raise DataError(f"{where}: {prompt.id}: {key}: {wrong}") from wrong
+
     async def score(self, sample: Sample, override: str | None = None) -> Scores:
         """What one sample is worth; `override`: `Prompt.reward`. Raises RewardFailed after the last retry."""
-        return await self._scoring(override).score(sample)
+        return await self._opened(override).scoring.score(sample)
 
     async def score_group(self, samples: Sequence[Sample], override: str | None = None) -> list[Scores]:
         """What each sample of a group is worth, in order. A prompt's own reward scores one sample at a time.
         Raises RewardFailed: one that cannot be known leaves the others without a comparison."""
+        own = self._opened(override).scoring
         if override is None:
-            return await self._main.score_group(samples)
-        own = self._scoring(override)
+            return await own.score_group(samples)
         return await all_of(own.score(sample) for sample in samples)
 
     async def close(self) -> None:
         """End worker processes and connections; more than once is harmless."""
-        for close in self._closers:
-            await close()
+        await self._close()
 
-    def _scoring(self, override: str | None) -> Scoring:
+    def _opened(self, override: str | None) -> Opened:
         if override is None:
             return self._main
         self.require(override, where=OWN)

@@ -1,0 +1,130 @@
+"""The process that compares answers as mathematics: a program of its own, which imports nothing of strop.
+
+It reads questions from stdin and writes replies to stdout: 4 bytes of length, then JSON. Text is read as
+LaTeX and never evaluated as Python. Whatever an answer makes the parser do ends here: the process may use
+so much processor time a question and so much memory, writes no file, starts no program, and ends with its
+parent.
+"""
+
+import json
+import logging
+import os
+import resource
+import struct
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+CPU_S = 4
+"""Processor seconds for one question; then the system ends the process."""
+MEMORY = 1 << 30
+"""Bytes of address space."""
+_SPENT = 512 << 20
+"""Bytes resident at one time from which the process is not used again: the next answer must find room."""
+_REFUSED = ("os.", "subprocess.", "socket.", "shutil.", "ctypes.", "pty.", "signal.pthread_kill")
+_HARMLESS = ("os.listdir", "os.scandir", "os.walk", "os.fwalk")
+
+Compare = Callable[[str, str, bool], bool]
+
+
+def main() -> None:
+    """Answer until stdin ends."""
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is not a reply
+    logging.disable()
+    warnings.simplefilter("ignore")
+    try:
+        compare = _comparison()
+    except ImportError as missing:
+        _write(replies, {"error": f"ImportError: {missing}"})
+        return
+    if not compare("1+x", "x+1", False) or compare("1+x", "x+2", False):
+        _write(replies, {"error": "it finds 1+x and x+1 different, or 1+x and x+2 equal"})
+        return
+    _confine()
+    _write(replies, {"ready": True})
+    while (question := _read()) is not None:
+        _allow(CPU_S)
+        equal = compare(question["answer"], question["label"], question["reduced"])
+        is_last = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > _SPENT
+        _write(replies, {"equal": equal, "last": is_last})
+        if is_last:
+            return
+
+
+def _comparison() -> Compare:
+    """math-verify without its own time limit, which needs signals: the process is the limit."""
+    from latex2sympy2_extended.sets import FiniteSet
+    from math_verify import LatexExtractionConfig, parse, verify
+    from sympy import Basic, Eq, Integer, Mul
+    from sympy.core.random import seed
+
+    boxed = [LatexExtractionConfig(boxed_match_priority=0)]
+
+    def read(text: str) -> list[Any]:
+        read: list[Any] = parse(rf"\boxed{{{text}}}", extraction_config=boxed, parsing_timeout=None)
+        return read
+
+    def is_worked_out(given: Any) -> bool:
+        if isinstance(given, Eq):
+            given = given.rhs
+        if not isinstance(given, Basic) or isinstance(given, FiniteSet):
+            return True
+        is_percentage = isinstance(given, Mul) and len(given.args) == 2 and "1/100" in str(given.args[1])
+        return given.is_Number or is_percentage or not given.is_number
+
+    def compare(answer: str, label: str, reduced: bool) -> bool:
+        seed(0)
+        given, expected = read(answer), read(label)
+        if not given or not expected:
+            return False
+        if reduced and isinstance(expected[0], Integer) and not is_worked_out(given[0]):
+            return False
+        return bool(verify(expected, given, timeout_seconds=None))
+
+    return compare
+
+
+def _confine() -> None:
+    """Limits for good. Reading stays possible: libraries import parts of themselves late."""
+    if sys.platform == "linux":
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    for limit in (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
+        resource.setrlimit(limit, (0, 0))
+    sys.addaudithook(_refuse)
+
+
+def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
+    writes = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+    if event == "open":
+        if arguments[2] & writes:
+            raise PermissionError(f"a mathematical answer opened {arguments[0]!r} to write")
+    elif event.startswith(_REFUSED) and event not in _HARMLESS:
+        raise PermissionError(f"a mathematical answer led to {event}")
+
+
+def _allow(seconds: int) -> None:
+    """Until the process has used this many seconds more; the system counts whole ones."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + 1 + seconds, hard))
+
+
+def _read() -> dict[str, Any] | None:
+    header = sys.stdin.buffer.read(4)
+    if len(header) < 4:
+        return None
+    (size,) = struct.unpack(">I", header)
+    question: dict[str, Any] = json.loads(sys.stdin.buffer.read(size))
+    return question
+
+
+def _write(replies: Any, reply: dict[str, Any]) -> None:
+    text = json.dumps(reply).encode()
+    replies.write(struct.pack(">I", len(text)) + text)
+    replies.flush()
+
+
+if __name__ == "__main__":
+    main()
