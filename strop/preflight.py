@@ -5,14 +5,16 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
-from strop.config.tree import Config, EvalSet, Prompts, Reward
+from strop.compat.open import Slime, open_slime
+from strop.config.slime_paths import is_slimes
+from strop.config.tree import Config, EvalSet, Prompts
 from strop.envs.base import Environment
 from strop.envs.open import BUILTIN, open_env
 from strop.errors import DataError
 from strop.nn.catalog import TINY, max_positions, model_path
 from strop.plugins import check_call, resolve
 from strop.prompts.base import PromptSource
-from strop.prompts.checks import Room, refuse_unlabelled, refuse_unstorable
+from strop.prompts.checks import Room, refuse_unstorable
 from strop.prompts.none import NoPrompts
 from strop.prompts.open import Opened, drop_long, look_ahead, open_eval_set, open_prompts
 from strop.prompts.read import BadRows
@@ -46,6 +48,8 @@ class Prepared:
     keep: Keep | None
     generate: Generate | None
     hooks: Hooks
+    slime: Slime
+    """Functions with slime's signatures; to close."""
     bad_rows: BadRows = field(default_factory=BadRows)
     """Malformed rows that `prompts.on_bad_row` left out."""
     num_too_long: int = 0
@@ -63,21 +67,24 @@ def prepare(config: Config) -> Prepared:
     model = model_path(config.model)
     if config.model != TINY:
         check_tokenizer(model)
-    rewards, make_env = open_rewards(config.reward), open_env(config.env)
-    keep, generate = _open_keep(config.rollout.keep), _open_generate(config.rollout.generate)
-    hooks = _open_hooks(config.rollout.hooks)
+    slime = open_slime(config, model)
+    rewards, make_env = open_rewards(config.reward, names=slime.rewards), open_env(config.env)
+    keep, generate = _open_keep(config.rollout.keep, slime), _open_generate(config.rollout.generate, slime)
+    hooks = _open_hooks(config.rollout.hooks, slime)
     for section in config.eval.datasets:
         if section.reward is not None:
             rewards.require(section.reward, where=f"eval.datasets.{section.name}.reward")
     eval_sets = {section.name: _eval_set(section, config.prompts) for section in config.eval.datasets}
-    opened = _open_training(config)
+    opened = Opened(NoPrompts()) if is_slimes(config.prompts.source) else _open_training(config)
     if config.model == TINY and not model.is_dir():
         from strop.nn.tiny import make_tiny
 
         make_tiny(model)
+    if is_slimes(config.prompts.source):
+        opened = Opened(slime.source())
     renderer = _open_renderer(config.prompts, model)
     _check_stops(config, renderer)
-    if config.prompts.max_tokens is not None:
+    if config.prompts.max_tokens is not None and not is_slimes(config.prompts.source):
         opened = drop_long(opened, renderer, max_tokens=config.prompts.max_tokens)
     ahead = look_ahead(opened.source, config.rollout.batch_size)
     room = Room(config, max_positions(model))
@@ -108,6 +115,7 @@ def prepare(config: Config) -> Prepared:
         keep=keep,
         generate=generate,
         hooks=hooks,
+        slime=slime,
         bad_rows=opened.bad,
         num_too_long=opened.num_too_long,
         template_notes=notes(probe(renderer), has_turns=_has_turns(config)),
@@ -132,23 +140,29 @@ def _eval_set(section: EvalSet, prompts: Prompts) -> list[Prompt]:
     return [replace(prompt, reward=prompt.reward or section.reward) for prompt in opened]
 
 
-def _open_keep(spec: str | None) -> Keep | None:
-    keep = open_keep(spec)
+def _open_keep(spec: str | None, slime: Slime) -> Keep | None:
+    keep = open_keep(spec, names=slime.keep)
     if keep is not None:
         check_call(keep, ("group",), key=f"rollout.keep = {spec!r}", awaited=False)
     return keep
 
 
-def _open_generate(spec: str | None) -> Generate | None:
+def _open_generate(spec: str | None, slime: Slime) -> Generate | None:
     if spec is None:
         return None
-    generate: Generate = resolve(spec, key="rollout.generate", names={}, group="strop.generate")
+    generate: Generate = resolve(spec, key="rollout.generate", names=slime.generate, group="strop.generate")
     check_call(generate, ("prompt", "ctx"), key=f"rollout.generate = {spec!r}", awaited=True)
     return generate
 
 
-def _open_hooks(specs: list[str]) -> Hooks:
-    return Hooks([(spec, open_hook(spec, key=f"rollout.hooks.{place}")) for place, spec in enumerate(specs)])
+def _open_hooks(specs: list[str], slime: Slime) -> Hooks:
+    of_step = {spec for spec, _ in slime.step_hooks}
+    hooks = [
+        (spec, open_hook(spec, key=f"rollout.hooks.{place}", names=slime.hooks))
+        for place, spec in enumerate(specs)
+        if spec not in of_step
+    ]
+    return Hooks(hooks, slime.step_hooks)
 
 
 def _check_prompts(config: Config, prompts: list[Prompt], rewards: Rewards, *, where: str) -> None:
@@ -157,16 +171,9 @@ def _check_prompts(config: Config, prompts: list[Prompt], rewards: Rewards, *, w
             rewards.require(own, where=f"{where}: the reward of {prompt.id}")
     # An environment or a generate function of the user's own may give the reward itself.
     is_scored = config.rollout.generate is None and config.env.type in BUILTIN
-    if is_scored and _compares_with_label(config.reward):
-        without_own = [prompt for prompt in prompts if prompt.reward is None]
-        refuse_unlabelled(without_own, where=where, reward=config.reward.fn)
+    if is_scored:
+        rewards.check_labels(prompts, where=where)
     refuse_unstorable(prompts, where=where)
-
-
-def _compares_with_label(reward: Reward) -> bool:
-    return reward.fn in ("exact", "first_number") or (
-        reward.fn == "regex" and reward.options.get("label", True)
-    )
 
 
 def _has_turns(config: Config) -> bool:

@@ -91,16 +91,6 @@ class _Budget:
         return own if self.context is None else min(own, self.context - tokens)
 
 
-def refuse_unlabelled(prompts: Sequence[Prompt], *, where: str, reward: str) -> None:
-    """Raises DataError for the first prompt without the label that `reward` compares with."""
-    for prompt in prompts:
-        if prompt.label is None:
-            raise DataError(
-                f"{where}: {prompt.id} has no label, which reward.fn = {reward!r} compares with; add one, or "
-                "name its field in prompts.label_key"
-            )
-
-
 def refuse_unstorable(prompts: Sequence[Prompt], *, where: str) -> None:
     """Raises DataError for what samples could not be stored with: a run must not find out after a step."""
     for prompt in prompts:
