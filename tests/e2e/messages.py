@@ -35,9 +35,6 @@ FLAGS = {
     "--engine.backend sglang": (
         '--engine.backend: engine.backend = "sglang" must be "local"; nothing else is supported yet'
     ),
-    "--telemetry.sinks wandb": (
-        '--telemetry.sinks: telemetry.sinks = ["wandb"] must be a list of "console"; nothing else is supported yet'
-    ),
     "--tensor-model-parallel-size 2": (
         "--tensor-model-parallel-size: not supported yet: a run is one process on one device; remove the flag"
     ),
@@ -63,9 +60,29 @@ FLAGS = {
     "--prompts.files data.json": (
         "prompts.files = 'HERE/data.json': no such file; did you mean 'data.jsonl'?"
     ),
-    "--prompts.files models": "prompts.files = 'HERE/models': is a directory, expected a JSONL file",
+    "--prompts.files models": (
+        "prompts.files = 'HERE/models': is a directory without Parquet files and without a data set that `datasets` saved"
+    ),
     "--prompts.files data.parquet": (
-        "prompts.files = 'HERE/data.parquet': .parquet files are not supported yet; expected JSONL"
+        "HERE/data.parquet: cannot be read as Parquet: Parquet file size is 0 bytes"
+    ),
+    "--prompts.files data.csv": (
+        "prompts.files = 'HERE/data.csv': .csv files are not read; write the rows as JSONL or Parquet; JSONL (also .gz) and Parquet files, and directories that `datasets` saved, are read"
+    ),
+    "--prompts.files data.jsonl@[0:2:1]": (
+        "prompts.files = 'HERE/data.jsonl@[0:2:1]': a slice has no step; give @[a:b] with whole numbers, such as @[:1000] or @[-100:]"
+    ),
+    "--prompts.files data.jsonl@[9:]": (
+        "prompts.files = 'HERE/data.jsonl@[9:]': the slice takes no row; there are 2"
+    ),
+    "--prompts.files ${STROP_NOWHERE}/data.jsonl": (
+        '--prompts.files: prompts.files = ["${STROP_NOWHERE}/data.jsonl"]: the environment variable STROP_NOWHERE is not set; run `STROP_NOWHERE=/path strop …`, or give --prompts.files'
+    ),
+    "--prompts.on_bad_row skip --input-key promt": (
+        "prompts.files = 'HERE/data.jsonl': every row is malformed; the first: HERE/data.jsonl:1: no field 'promt' (prompts.input_key); did you mean 'prompt'? (the row has 'prompt', 'label')"
+    ),
+    "--prompts.chat_template_kwargs.enable_thinking false": (
+        "prompts.chat_template_kwargs.enable_thinking: the byte-level tokenizer has no chat template that could use it; remove it"
     ),
     "--prompts.files broken.jsonl": "HERE/broken.jsonl:3: not valid JSON: Input data was truncated",
     "--prompts.files latin1.jsonl": "HERE/latin1.jsonl:1: not valid JSON: Invalid UTF-8 encoded string",
@@ -197,10 +214,12 @@ COMMANDS = {
     "model pull -x": "-x: unknown flag of strop model; it has none",
     "model tiny a b": "strop model tiny a b: expected pull NAME or tiny [DIR]",
     "model tiny models": "strop model tiny models: already exists; choose another directory",
-    "eval models": (
-        "models is not a run directory: it has no run.json; name the directory of a run, e.g. runs/latest"
+    "eval models --eval-prompt-data dev data.jsonl": (
+        'strop eval models: is not a run directory; as a model: model = "models" has no config.json; expected a Hugging Face model directory'
     ),
-    "eval run.toml": ("eval.datasets is empty: there is nothing to evaluate; add an [[eval.datasets]] table"),
+    "eval run.toml": (
+        "eval.datasets is empty: there is nothing to evaluate; add an [[eval.datasets]] table, or --eval-prompt-data NAME PATH"
+    ),
     "show models": (
         "models is not a run directory: it has no run.json; name the directory of a run, e.g. runs/latest"
     ),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from messages import COMMANDS, FLAGS, RUN_FAILS, TOML
+from messages_of_options import OPTIONS
 from processes import Shell
 from run_facts import books, content, summary
 
@@ -118,6 +119,7 @@ def here(tmp_path: Path, shell: Shell, models: Path, monkeypatch: pytest.MonkeyP
         "roles.jsonl": '{"prompt": [{"role": "robot", "content": "ab"}]}\n',
         "long.jsonl": DATA + json.dumps({"prompt": "x" * 3000}) + "\n",
         "data.parquet": "",
+        "data.csv": "prompt,label\n",
         "mine.py": MINE,
         "syntax.py": "def reward(sample:\n",
     }
@@ -144,7 +146,7 @@ def refused(argv: list[str], here: Path, shell: Shell, capsys: pytest.CaptureFix
     return line
 
 
-@pytest.mark.parametrize(("flags", "line"), FLAGS.items())
+@pytest.mark.parametrize(("flags", "line"), (FLAGS | OPTIONS).items())
 def test_a_wrong_flag_or_what_it_names_is_refused_in_one_line(
     flags: str, line: str, here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
