@@ -11,7 +11,7 @@ from strop.config.tree import Config, EvalSet, Prompts
 from strop.envs.base import Environment
 from strop.envs.open import BUILTIN, open_env
 from strop.errors import DataError
-from strop.nn.catalog import TINY, max_positions, model_path
+from strop.nn.catalog import fetched, max_positions, model_path
 from strop.plugins import check_call, resolve
 from strop.prompts.base import PromptSource
 from strop.prompts.checks import Room, refuse_unstorable
@@ -62,10 +62,10 @@ def prepare(config: Config) -> Prepared:
     """Open and check every part: first functions, then data, then what needs the model's tokenizer, last its
     weights' names and shapes, with torch. Raises InputError.
 
-    Nothing is written but the model `tiny`, if it is not there when functions and data are right.
+    Nothing is written but a model that is not there, made or fetched when functions and data are right.
     """
     model = model_path(config.model)
-    if config.model != TINY:
+    if model.is_dir():
         check_tokenizer(model)
     slime = open_slime(config, model)
     rewards, make_env = open_rewards(config.reward, names=slime.rewards), open_env(config.env)
@@ -76,10 +76,8 @@ def prepare(config: Config) -> Prepared:
             rewards.require(section.reward, where=f"eval.datasets.{section.name}.reward")
     eval_sets = {section.name: _eval_set(section, config.prompts) for section in config.eval.datasets}
     opened = Opened(NoPrompts()) if is_slimes(config.prompts.source) else _open_training(config)
-    if config.model == TINY and not model.is_dir():
-        from strop.nn.tiny import make_tiny
-
-        make_tiny(model)
+    if not model.is_dir():
+        model = fetched(config.model)
     if is_slimes(config.prompts.source):
         opened = Opened(slime.source())
     renderer = _open_renderer(config.prompts, model)

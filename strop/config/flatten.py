@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_origin
 
+from strop.config.hub_names import as_hub_name
 from strop.config.keys import Section
 from strop.config.schema import KeyPath, Leaf, children
 from strop.config.settings import Place, Problem, Put
@@ -103,7 +104,8 @@ def _absolute(leaf: Leaf, value: Any, base: Path) -> Any:
         case "file":
             return _join(base, expanded(value))
         case "model" if "/" in value or value in (".", "..", "~"):
-            return _join(base, value)
+            path = _join(base, value)
+            return value if as_hub_name(value) and not os.path.isdir(path) else path
         case "plugin":
             return anchored(value, lambda file: _join(base, file))
     return value

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strop.config.home import models_dir
+from strop.config.hub_names import as_hub_name
 from strop.errors import ConfigError
+from strop.nn import hub
 from strop.nn.families import SUPPORTED, check_family
 from strop.nn.weight_files import check_weight_files, read_object
 
@@ -33,15 +35,37 @@ TINY = "tiny"
 
 
 def model_path(name: str) -> Path:
-    """Where the model is, or for `tiny` will be. Raises ConfigError when it is not there or not whole."""
+    """Where the model is; a path that is no directory when `fetched` has yet to make or bring it.
+
+    A directory goes before a model of the Hub of that name. Raises ConfigError when the model can only be
+    missing, is not whole, or is not served.
+    """
     path = models_dir() / name if name in (TINY, *WHEELS) else Path(name)
+    wanted = as_hub_name(name)
+    if not path.is_dir() and wanted is not None:
+        path = hub.cached(wanted) or hub.place(wanted)
     if path.is_dir():
         _check_files(path)
     elif name in WHEELS:
         raise ConfigError(f'model = "{name}" is not on this machine; get it with: strop model pull {name}')
-    elif name != TINY:
+    elif name != TINY and wanted is None:
         known = ", ".join([TINY, *WHEELS])
         raise ConfigError(f'model = "{name}" is not a directory, nor one of the known names: {known}')
+    return path
+
+
+def fetched(name: str) -> Path:
+    """Make `tiny`, or bring a model of the Hub, that `model_path` did not find; its directory, checked.
+
+    Raises ConfigError or RunError.
+    """
+    wanted = as_hub_name(name)
+    if wanted is None:
+        from strop.nn.tiny import make_tiny
+
+        return make_tiny(models_dir() / name)
+    path = hub.download(wanted)
+    _check_files(path)
     return path
 
 

@@ -24,6 +24,14 @@ def check_weight_files(model: Path) -> None:
             raise ConfigError(f'model = "{model}": {file.name} cannot be read: {caught.strerror}') from caught
 
 
+def are_weights_there(model: Path) -> bool:
+    """Whether every file of the weights is there, whatever is in it."""
+    try:
+        return all(file.is_file() for file in _files(model))
+    except ConfigError:
+        return False
+
+
 def _files(model: Path) -> list[Path]:
     if (model / SINGLE).is_file():
         return [model / SINGLE]
