@@ -68,6 +68,8 @@ def _rule(detail: ErrorDetails, leaf: Leaf) -> str:
             return f"{elements}a finite number"
         case "string_too_short":
             return f"{elements}text that is not empty"
+        case "too_short":
+            return "a list that is not empty"
         case "string_pattern_mismatch":
             return "letters, digits, '.', '_' and '-' only, the first a letter or digit"
     return words(leaf.type)

@@ -166,9 +166,14 @@ class _Setter:
         """A flag that is applied late refines what another one set as a whole."""
         for claimed, by in self.claims.items():
             adds = by.flag in slime.ADDING and given.flag in slime.ADDING
-            if (claimed == path and not adds) or (overlap(claimed, path) and claimed != path and not is_late):
+            refines = is_late or self._adds_to(claimed, path)
+            if (claimed == path and not adds) or (overlap(claimed, path) and claimed != path and not refines):
                 raise ConfigError(f"{dotted(path)} is set twice, by `{by}` and by `{given}`; remove one")
         self.claims[path] = given
+
+    def _adds_to(self, claimed: KeyPath, path: KeyPath) -> bool:
+        """A key within what another flag set as a whole, such as `n` of a row, that this one left unset."""
+        return claimed == path[: len(claimed)] and not any(overlap(put, path) for put in self.settings.puts)
 
     def _require_row(self, path: KeyPath) -> None:
         row = next((end for end, part in enumerate(path) if isinstance(part, int)), None)

@@ -146,6 +146,8 @@ def words(kind: Any) -> str:
     element = element_type(kind)
     if get_origin(kind) is tuple:
         return f"a list of {len(get_args(kind))} {_plural(element)}"
+    if get_origin(element) is Literal and len(get_args(element)) > 1:
+        return f"a list, each {words(element)}"
     return f"a list of {_plural(element)}"
 
 

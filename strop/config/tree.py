@@ -14,6 +14,7 @@ Dtype = Literal["float32", "bfloat16"]
 Options = dict[str, Any]
 Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+TokenId = Annotated[int, Field(ge=0)]
 Beta = Annotated[float, Field(ge=0, lt=1)]
 
 
@@ -125,7 +126,7 @@ class Rollout(Section):
     """Prompt and response together at most: a long prompt lowers the budget of its response."""
     stop: list[Text] = key(list, slime="--rollout-stop")
     """Texts that end a reply once they are in it; the tokens that made them stay, and are trained."""
-    stop_token_ids: list[int] = key(list, slime="--rollout-stop-token-ids")
+    stop_token_ids: list[TokenId] = key(list, slime="--rollout-stop-token-ids")
     """Ids that end a reply, beside the model's own end-of-turn ids."""
     ignore_eos: bool = key(False)
     """Do not end a reply at the model's own end-of-turn ids: for measuring speed at a fixed length."""
@@ -230,7 +231,7 @@ class Lora(Section):
     """Of the adapters; 0 trains the whole model."""
     alpha: int = key(32, ge=1)
     """The adapter's product is scaled by alpha / rank."""
-    targets: list[Text] = key(lambda: ["all-linear"])
+    targets: list[Text] = key(lambda: ["all-linear"], min_length=1)
     """Names of the layers that get one, e.g. `q_proj`; `all-linear`: every linear layer but the head."""
 
 

@@ -93,3 +93,13 @@ def test_a_file_that_is_not_there() -> None:
 def test_values_of_the_wrong_type_are_answered_as_in_a_run_file() -> None:
     with pytest.raises(ConfigError, match=r"^--eval-config: eval.datasets.0.temperature = "):
         sets(SETS.replace("0.2", "warm"))
+
+
+def test_a_flag_of_a_row_adds_to_the_row_that_a_flag_made() -> None:
+    flags = ["--model=tiny", "--loop.steps=5", "--prompts.files=/a"]
+    config = load_config([], [*flags, "--eval-prompt-data", "dev", "/b", "--eval.datasets.0.n", "3"]).config
+    assert (config.eval.datasets[0].name, config.eval.datasets[0].n) == ("dev", 3)
+    with pytest.raises(ConfigError, match=r"name is set twice"):
+        load_config([], [*flags, "--eval-prompt-data", "dev", "/b", "--eval.datasets.0.name", "other"])
+    with pytest.raises(ConfigError, match=r"set twice"):
+        load_config([], [*flags, "--eval.datasets.0.n", "3", "--eval-prompt-data", "dev", "/b"])
