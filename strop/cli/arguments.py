@@ -51,6 +51,24 @@ def parse_arguments(
     return parsed
 
 
+def take_own(
+    argv: list[str], command: str, *, flags: Collection[str] = (), switches: Collection[str] = ()
+) -> tuple[Arguments, list[str]]:
+    """The command's own flags out of `argv`, where those of a configuration are too; and the rest."""
+    own: list[str] = []
+    rest: list[str] = []
+    words = list(argv)
+    while words:
+        word = words.pop(0)
+        flag, equals, _ = word.partition("=")
+        if flag in flags:
+            own += [word] if equals else [word, *words[:1]]
+            words = words if equals else words[1:]
+        else:
+            (own if flag in switches else rest).append(word)
+    return parse_arguments(own, command, flags=flags, switches=switches), rest
+
+
 def whole_number(flag: str, text: str, *, least: int) -> int:
     """The number in `text`; ConfigError, opened by `flag`, when it is none or below `least`."""
     if not text.isdecimal() or int(text) < least:

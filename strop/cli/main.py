@@ -14,9 +14,10 @@ from strop.telemetry.outlet import let_go
 
 COMMANDS = {
     "train": ("strop.cli.train", "post-train a model: strop train RUN.toml [--key value …] [--resume]"),
-    "eval": ("strop.cli.evaluate", "evaluate a run or a model: strop eval RUN|RUN.toml [--model DIR]"),
+    "eval": ("strop.cli.evaluate", "evaluate a run or a model: strop eval RUN|MODEL|RUN.toml [--out DIR]"),
     "show": ("strop.cli.show", "samples before and after: strop show RUN [--step 0] [--step last]"),
     "compare": ("strop.cli.compare", "two runs side by side: strop compare A B [--exact]"),
+    "plan": ("strop.cli.plan", "what a run will take: memory, time, batch: strop plan RUN.toml"),
     "config": ("strop.cli.config_command", "every key, its value and its origin: strop config RUN.toml"),
     "model": ("strop.cli.model", "get or make a model: strop model pull smollm2-135m | strop model tiny"),
 }

@@ -45,18 +45,26 @@ def usable_cores(affinity: int, quotas: Iterator[float]) -> int:
 
 def cpu_quotas(root: Path = Path("/")) -> Iterator[float]:
     """The limits on processor time of this process, in cores: of its control group and of those around it."""
-    for line in _lines(root / "proc/self/cgroup"):
+    for group, is_first_version in control_groups("cpu", root):
+        quota = _quota_v1(group) if is_first_version else _quota_v2(group)
+        if quota is not None:
+            yield quota
+
+
+def control_groups(controller: str, root: Path = Path("/")) -> Iterator[tuple[Path, bool]]:
+    """Directories of the control groups around this process that may limit `controller`, and whether each is
+    of the first version of control groups."""
+    for line in lines_of(root / "proc/self/cgroup"):
         _, controllers, path = line.split(":", 2)
-        for group in _from_the_root(root / "sys/fs/cgroup" / controllers, path):
-            quota = _quota_v1(group) if controllers else _quota_v2(group)
-            if quota is not None:
-                yield quota
+        if not controllers or controller in controllers.split(","):
+            for group in _from_the_root(root / "sys/fs/cgroup" / controllers, path):
+                yield group, bool(controllers)
 
 
 def cpu_facts(root: Path = Path("/")) -> dict[str, str]:
     """Of the first processor in /proc/cpuinfo; none where there is no such file (macOS)."""
     facts: dict[str, str] = {}
-    for line in _lines(root / "proc/cpuinfo"):
+    for line in lines_of(root / "proc/cpuinfo"):
         name, _, value = line.partition(":")
         facts.setdefault(name.strip(), value.strip())
     return facts
@@ -78,15 +86,16 @@ def _from_the_root(mount: Path, path: str) -> Iterator[Path]:
 
 
 def _quota_v1(group: Path) -> float | None:
-    quota, period = _lines(group / "cpu.cfs_quota_us"), _lines(group / "cpu.cfs_period_us")
+    quota, period = lines_of(group / "cpu.cfs_quota_us"), lines_of(group / "cpu.cfs_period_us")
     return int(quota[0]) / int(period[0]) if quota and period and int(quota[0]) > 0 else None
 
 
 def _quota_v2(group: Path) -> float | None:
-    limit = _lines(group / "cpu.max")
+    limit = lines_of(group / "cpu.max")
     quota, period = limit[0].split() if limit else ("max", "")
     return None if quota == "max" else int(quota) / int(period)
 
 
-def _lines(file: Path) -> list[str]:
+def lines_of(file: Path) -> list[str]:
+    """Of a text file of the operating system; none where there is no such file."""
     return file.read_text().splitlines() if file.is_file() else []

@@ -1,0 +1,98 @@
+"""`Load`: how much a step asks of engine and trainer, in rows and tokens. Pure; lengths in, numbers out."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from strop.config.tree import Config
+from strop.engines.local.capacity import ROUNDING
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Of prompts and responses, in tokens."""
+
+    prompts: tuple[int, ...]
+    """Of every prompt of a data set, or of the first of a source without end."""
+    evals: dict[str, tuple[int, ...]]
+    """Of the held-out sets, by name."""
+    response: float
+    """Of a typical response."""
+    is_measured: bool
+    """Whether `response` was measured in a run; else it is the most that is allowed."""
+
+    @property
+    def prompt(self) -> float:
+        """Of a typical prompt."""
+        return sum(self.prompts) / len(self.prompts)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Sequences that the engine decodes at once."""
+
+    rows: int
+    capacity: int
+    """Tokens that each row has room for."""
+    waves: float
+    """Times that all rows are filled, until every sequence is done."""
+
+    @property
+    def tokens(self) -> int:
+        """Of the cache."""
+        return self.rows * self.capacity
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Of one step."""
+
+    rollout: Rows
+    evals: dict[str, Rows]
+    update_tokens: int
+    """Fed through the model for one update; a group's prompt counts once."""
+    micro_tokens: int
+    """… for the largest micro-batch."""
+    num_micro: int
+    """Micro-batches of an update."""
+    micro_targets: int
+    """Tokens of a micro-batch whose log-prob is computed."""
+
+
+def load_of(config: Config, lengths: Lengths) -> Load:
+    """What `config` asks for, with prompts and responses of these lengths."""
+    rollout = config.rollout
+    group = rollout.samples_per_prompt
+    evals = {
+        section.name: _rows(
+            config,
+            lengths.evals[section.name],
+            num=len(lengths.evals[section.name]) * section.samples_per_prompt,
+            response=section.max_response_tokens or rollout.max_response_tokens,
+        )
+        for section in config.eval.datasets
+    }
+    num = (rollout.batch_size + rollout.over_sample) * group
+    fed = lengths.prompt + group * max(
+        0.0, lengths.response - 1
+    )  # the last token of a response predicts none
+    update = fed * rollout.batch_size / config.train.updates_per_step
+    alone = lengths.prompt + lengths.response
+    micro = min(update, max(float(config.train.max_tokens_per_device), alone))
+    return Load(
+        rollout=_rows(config, lengths.prompts, num=num, response=rollout.max_response_tokens),
+        evals=evals,
+        update_tokens=round(update),
+        micro_tokens=round(micro),
+        num_micro=math.ceil(update / micro),
+        micro_targets=round(micro * group * lengths.response / max(fed, 1.0)),
+    )
+
+
+def _rows(config: Config, prompts: Sequence[int], *, num: int, response: int) -> Rows:
+    longest = max(prompts) + response
+    if config.rollout.max_context_tokens is not None:
+        longest = min(longest, config.rollout.max_context_tokens)
+    capacity = -(-longest // ROUNDING) * ROUNDING
+    rows = min(num, max(1, config.engine.max_tokens // capacity))
+    return Rows(rows, capacity, waves=num / rows)

@@ -1,0 +1,53 @@
+"""A run's engine, environment and reward without a run: nothing is trained, and nothing is written."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import torch
+
+from strop.engines.local.engine import LocalEngine
+from strop.nn.loading import CausalLM, load_model
+from strop.preflight import Prepared
+from strop.rollout.episode import Parts
+from strop.rollout.group import Player
+from strop.runtime.compute import Compute
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """The parts that play samples, ready."""
+
+    model: CausalLM
+    """What the engine draws from."""
+    engine: LocalEngine
+    player: Player
+    compute: Compute
+
+
+@asynccontextmanager
+async def rehearsal(prepared: Prepared, *, dtype: str | None = None) -> AsyncIterator[Rehearsal]:
+    """The engine serves while the block runs. `dtype`: of its weights, instead of `engine.dtype`."""
+    config, compute = prepared.config, Compute()
+    torch.set_num_threads(prepared.plan.threads)
+    dtypes = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+    model = load_model(prepared.model, dtypes[dtype or config.engine.dtype])
+    engine = LocalEngine(
+        model,
+        compute,
+        max_tokens=config.engine.max_tokens,
+        stop_ids=prepared.renderer.stop_ids,
+        decode=prepared.renderer.decode,
+    )
+    most = config.rollout.max_context_tokens
+    parts = Parts(engine, prepared.renderer, prepared.make_env, config.env, max_context_tokens=most)
+    player = Player(parts, prepared.rewards, prepared.generate, seed=config.loop.seed, hooks=prepared.hooks)
+    async with asyncio.TaskGroup() as tasks:
+        serving = tasks.create_task(engine.serve())
+        try:
+            yield Rehearsal(model, engine, player, compute)
+        finally:
+            serving.cancel()
+            await prepared.rewards.close()
+            compute.close()
