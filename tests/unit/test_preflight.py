@@ -81,9 +81,12 @@ REFUSED = {
         "prompts: unlabelled.jsonl:2 has no label, which reward.fn = 'exact' compares with; add one, or name its "
         "field in prompts.label_key"
     ),
-    "--eval-prompt-data dev unlabelled.jsonl --reward.fn first_number": (
-        "eval.datasets.dev: unlabelled.jsonl:2 has no label, which reward.fn = 'first_number' compares with; add "
-        "one, or name its field in prompts.label_key"
+    "--eval-prompt-data dev unlabelled.jsonl --reward.fn f1": (
+        "eval.datasets.dev: unlabelled.jsonl:2 has no label, which reward.fn = 'f1' compares with; add one, or "
+        "name its field in prompts.label_key"
+    ),
+    "--reward.fn first_number --prompts.shuffle false": (
+        "prompts: data.jsonl:1: reward.fn = 'first_number': label 'b' is not a number"
     ),
     "--prompts.files unlabelled.jsonl --reward.fn regex --reward.options.pattern a": "which reward.fn = 'regex'",
     "--prompts.files unlabelled.jsonl --env.type calculator": "which reward.fn = 'exact' compares with",
