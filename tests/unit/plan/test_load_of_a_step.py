@@ -36,7 +36,8 @@ def test_a_limit_on_the_context_makes_rows_shorter():
 
 
 def test_held_out_sets_have_rows_of_their_own():
-    found = load("--eval.datasets", '[{name = "dev", files = ["b"], samples_per_prompt = 3, temperature = 1.0}]')
+    dev = '{name = "dev", files = ["b"], samples_per_prompt = 3, temperature = 1.0}'
+    found = load("--eval.datasets", f"[{dev}]")
     assert (found.evals["dev"].rows, found.evals["dev"].capacity) == (102, 160)
 
 

@@ -1,0 +1,87 @@
+"""`strop plan`: what it says, how it ends, and that it leaves nothing behind."""
+
+import json
+
+import pytest
+
+from strop.cli.main import main
+
+ROWS = '{"prompt": "ab", "label": "b"}\n{"prompt": "abc", "label": "c"}\n'
+FLAGS = ["--prompts.files", "data.jsonl", "--loop.steps", "3", "--runtime.threads", "1"]
+FLAGS += [
+    "--rollout.batch_size",
+    "2",
+    "--rollout.samples_per_prompt",
+    "2",
+    "--rollout.max_response_tokens",
+    "4",
+]
+
+
+@pytest.fixture
+def plan(tiny_dir, tmp_path, monkeypatch, capsys):
+    """`strop plan` of a small run; exit code, output, errors."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.jsonl").write_text(ROWS)
+
+    def run(*flags):
+        code = main(["plan", "--model", str(tiny_dir), *FLAGS, *flags])
+        out, err = capsys.readouterr()
+        assert sorted(path.name for path in tmp_path.iterdir() if path.name != "run") == ["data.jsonl"]
+        return code, out, err
+
+    return run
+
+
+def test_a_plan_tells_batch_memory_and_time_and_leaves_nothing(plan):
+    code, out, _ = plan()
+    assert code == 0
+    assert "2 prompts × 2 samples = 4 a step = 1 × 4 an update" in out
+    assert "3: 3 updates, 6 prompts, 3 epochs of 2 rows" in out
+    assert "← the peak" in out
+    assert out.rstrip().splitlines()[-1].startswith("run       3 steps: ")
+
+
+def test_a_plan_without_a_probe_has_no_times(plan):
+    code, out, _ = plan("--no-probe")
+    assert (code, "time      not measured: --no-probe" in out) == (0, True)
+
+
+def test_a_plan_as_json_has_every_part_and_the_peak(plan):
+    code, out, _ = plan("--no-probe", "--json")
+    found = json.loads(out)
+    assert (code, found["fits"], found["time"], found["advice"]) == (0, True, None, None)
+    assert found["memory"]["peak"] == max(found["memory"]["moments"].values())
+    assert found["plan"]["samples_per_step"] == 4
+
+
+def test_what_does_not_fit_ends_with_1_and_says_what_to_change(plan):
+    code, out, _ = plan("--no-probe", "--memory-gib", "0.01")
+    assert code == 1
+    assert "does not fit" in out
+    assert out.rstrip().endswith("take a smaller model, or a machine with more memory")
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        (["--memory-gib", "much"], "--memory-gib: expected a number of GiB, got much"),
+        (["--measured", "nowhere"], "--measured nowhere"),
+        (["--no-prob"], "--no-prob"),
+    ],
+)
+def test_a_wrong_plan_is_one_line(plan, flags, line):
+    code, _, err = plan(*flags)
+    assert code == 2
+    assert line in err
+    assert err.count("\n") == 1
+
+
+def test_lengths_may_be_those_of_a_run(plan, tmp_path):
+    from strop.store.run_dir import RunDirectory
+
+    with RunDirectory.create(tmp_path / "run", "run", config={}) as run:
+        run.metrics.append({"step": 0, "rollout/response_tokens": 2.5})
+    _, out, _ = plan("--no-probe", "--json", "--measured", str(tmp_path / "run"))
+    found = json.loads(out)
+    assert (found["response_tokens"], found["response_is_measured"]) == (2.5, True)
