@@ -2,6 +2,9 @@
 
 # ruff: noqa: E501 (a message is one line, here as there)
 
+from strop.cli.main import COMMANDS as NAMES
+from strop.rewards.open import BUILTIN as REWARDS
+
 FLAGS = {
     "--rollout.bath_size 3": "--rollout.bath_size: unknown flag; did you mean --rollout.batch_size?",
     "--rollout-batch-sise 3": "--rollout-batch-sise: unknown flag; did you mean --rollout-batch-size?",
@@ -144,7 +147,7 @@ FLAGS = {
     "--reward.fn mine.py:two_samples": "reward.options: two_samples needs 'b'; add reward.options.b = …",
     "--reward.fn mine.py": ("reward.fn = 'mine.py': a file needs the name of a function in it: mine.py:name"),
     "--reward.fn exakt": (
-        "reward.fn = 'exakt': no such name; did you mean 'exact'? (exact, first_number, format, regex, file.py:name, package.module:name)"
+        f"reward.fn = 'exakt': no such name; did you mean 'exact'? ({', '.join(sorted(REWARDS))}, file.py:name, package.module:name)"
     ),
     "--reward.fn no_such_module:reward": (
         "reward.fn = 'no_such_module:reward': no module 'no_such_module' here or installed"
@@ -166,7 +169,7 @@ FLAGS = {
         "env.type = 'calculator': ValueError: role must be 'tool' or 'user', got 'robot'"
     ),
     "--rollout.keep reward_sdt": (
-        "rollout.keep = 'reward_sdt': no such name; did you mean 'reward_std'? (reward_std, file.py:name, package.module:name)"
+        "rollout.keep = 'reward_sdt': no such name; did you mean 'reward_std'? (reward_std, reward_std_or_fill, file.py:name, package.module:name)"
     ),
     "--rollout.generate mine.py:nothing": (
         "rollout.generate = 'HERE/mine.py:nothing': HERE/mine.py has no 'nothing'"
@@ -229,7 +232,7 @@ COMMANDS = {
         "models is not a run directory: it has no run.json; name the directory of a run, e.g. runs/latest"
     ),
     "config run.tml": "run.tml: no such file; there is run.toml",
-    "--help-me": "--help-me is not a command; expected one of: train, eval, show, compare, config, model",
+    "--help-me": f"--help-me is not a command; expected one of: {', '.join(NAMES)}",
 }
 
 TOML = {
