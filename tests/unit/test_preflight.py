@@ -47,6 +47,7 @@ def _here(tmp_path, monkeypatch):
     (tmp_path / "data.jsonl").write_text(
         '{"prompt": "ab", "label": "b"}\n{"prompt": "abcdefgh", "label": "d"}\n'
     )
+    (tmp_path / "own.jsonl").write_text('{"prompt": "a", "label": 1, "metadata": {"rm_type": "exakt"}}\n')
     (tmp_path / "unlabelled.jsonl").write_text('{"prompt": "ab", "label": "b"}\n{"prompt": "cd"}\n')
 
 
@@ -81,6 +82,7 @@ REFUSED = {
         "prompts: unlabelled.jsonl:2 has no label, which reward.fn = 'exact' compares with; add one, or name its "
         "field in prompts.label_key"
     ),
+    "--prompts.files data.jsonl own.jsonl": "prompts: the reward of own.jsonl:1 = 'exakt': no such name; did you",
     "--eval-prompt-data dev unlabelled.jsonl --reward.fn f1": (
         "eval.datasets.dev: unlabelled.jsonl:2 has no label, which reward.fn = 'f1' compares with; add one, or "
         "name its field in prompts.label_key"

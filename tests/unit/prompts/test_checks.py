@@ -1,11 +1,10 @@
-"""What is found in the prompts of a run before it begins: room, budgets, rewards of their own."""
+"""What is found in the prompts of a run before it begins: room and budgets."""
 
 import pytest
 
 from strop.config.load import load_config
 from strop.config.tree import EvalSet
-from strop.errors import DataError, PluginError
-from strop.preflight import prepare
+from strop.errors import DataError
 from strop.prompts.checks import Room
 from strop.render.bytes import ByteRenderer
 from strop.sample import Prompt
@@ -64,13 +63,3 @@ def test_the_context_limit_makes_room_and_must_leave_a_token():
         "prompts: d:60 has 60 tokens, which leaves none of rollout.max_context_tokens = 60 for a response; "
         "raise it, or shorten the prompt (prompts.max_tokens = 59 leaves such rows out)"
     )
-
-
-def test_a_reward_that_a_row_names_and_nobody_knows_is_found_before_the_run(tmp_path, tiny_dir):
-    path = tmp_path / "data.jsonl"
-    path.write_text('{"prompt": "a", "label": 1}\n{"prompt": "b", "metadata": {"rm_type": "exakt"}}\n')
-    argv = ["--model", str(tiny_dir), "--loop.steps", "1", "--prompts.files", str(path)]
-    with pytest.raises(
-        PluginError, match=r"^prompts: the reward of data.jsonl:2 = 'exakt': .*did you mean 'exact'"
-    ):
-        prepare(load_config([], argv).config)

@@ -1,6 +1,7 @@
 """The `prompts` and `eval.datasets` sections become prompts, or one line that says what is wrong."""
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -210,3 +211,15 @@ def test_without_a_template_only_plain_text_is_taken(tmp_path, row, message):
     path.write_text(row)
     with pytest.raises(InputError, match=f"data.jsonl:1: prompts.chat_template = false .*{message}"):
         open_prompts(Prompts(files=[str(path)], chat_template=False))
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_reading_never_holds_two_copies_of_the_data(tables, kind):
+    path = tables(kind, [{"prompt": f"{i} " + "x" * 500, "unread": "y" * 500} for i in range(1500)])
+    open_prompts(Prompts(files=[f"{path}@[:1]"]))
+    tracemalloc.start()
+    opened = open_prompts(Prompts(files=[str(path)]))
+    held, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(opened.source) == 1500
+    assert peak < 1.6 * held
