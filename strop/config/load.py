@@ -38,7 +38,12 @@ def load_config(files: Sequence[Path], flags: Sequence[str] = (), *, also: Itera
     for layer, file in enumerate(files):
         settings.take(read_file(Path(file), layer), problems)
     apply_flags(flags, settings, problems, also=also)
-    config = _validated(settings, problems, last=str(files[-1]) if files else "command line")
+    return finished(settings, problems, last=str(files[-1]) if files else "command line")
+
+
+def finished(settings: Settings, problems: Problems, *, last: str) -> Loaded:
+    """What settings come to; `last` is the place of what is missing. Raises `ConfigError`."""
+    config = _validated(settings, problems, last=last)
     origins = _origins(config, settings)
     rules.check(config, origins)
     if config.train.batch_size is None:

@@ -1,6 +1,8 @@
 """Evaluation without a run: an engine, the data sets, nothing else."""
 
 import asyncio
+import time
+from typing import Protocol
 
 import torch
 
@@ -14,18 +16,23 @@ from strop.rollout.sampling import eval_sampling
 from strop.runtime.compute import Compute
 
 
-async def evaluate_alone(prepared: Prepared) -> list[Evaluation]:
+class Watch(Protocol):
+    """Who is told how far it is; called between the engine's steps."""
+
+    def progress(self, name: str, done: int, of: int) -> None:
+        """`done` prompts of a data set are played."""
+        ...
+
+    def finished(self, result: Evaluation, seconds: float) -> None:
+        """A data set is evaluated."""
+        ...
+
+
+async def evaluate_alone(prepared: Prepared, watch: Watch) -> None:
     """Every data set of `eval.datasets`, in order."""
     config, compute = prepared.config, Compute()
     torch.set_num_threads(prepared.plan.threads)
-    dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[config.engine.dtype]
-    engine = LocalEngine(
-        load_model(prepared.model, dtype),
-        compute,
-        max_tokens=config.engine.max_tokens,
-        stop_ids=prepared.renderer.stop_ids,
-        decode=prepared.renderer.decode,
-    )
+    engine = _engine(prepared, compute)
     parts = Parts(
         engine,
         prepared.renderer,
@@ -34,15 +41,37 @@ async def evaluate_alone(prepared: Prepared) -> list[Evaluation]:
         max_context_tokens=config.rollout.max_context_tokens,
     )
     player = Player(parts, prepared.rewards, prepared.generate, seed=config.loop.seed, hooks=prepared.hooks)
-    results = []
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(engine.serve())
         try:
-            for section in config.eval.datasets:
-                sampling = eval_sampling(section, config.rollout)
-                results.append(await evaluate(player, section, prepared.eval_sets[section.name], sampling))
+            await _evaluate(player, prepared, watch)
         finally:
             serving.cancel()
             await prepared.rewards.close()
+            await prepared.slime.close()
     compute.close()
-    return results
+
+
+def _engine(prepared: Prepared, compute: Compute) -> LocalEngine:
+    section = prepared.config.engine
+    dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[section.dtype]
+    return LocalEngine(
+        load_model(prepared.model, dtype),
+        compute,
+        max_tokens=section.max_tokens,
+        stop_ids=prepared.renderer.stop_ids,
+        decode=prepared.renderer.decode,
+    )
+
+
+async def _evaluate(player: Player, prepared: Prepared, watch: Watch) -> None:
+    for section in prepared.config.eval.datasets:
+        prompts, began = prepared.eval_sets[section.name], time.perf_counter()
+
+        def tell(done: int, of: int, name: str = section.name) -> None:
+            watch.progress(name, done, of)
+
+        tell(0, len(prompts))
+        sampling = eval_sampling(section, prepared.config.rollout)
+        result = await evaluate(player, section, prompts, sampling, tell)
+        watch.finished(result, time.perf_counter() - began)

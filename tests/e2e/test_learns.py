@@ -123,11 +123,12 @@ def test_what_was_run_is_on_record(run: RunReader) -> None:
 
 
 def test_eval_of_a_run_finds_what_the_run_found_at_its_end(shell: Shell, whole: Path) -> None:
-    ended = shell.run("eval", whole)
-    found = summary(whole)["eval"]
+    ended = shell.run("eval", whole, "--json")
+    at_the_end = {name: result["end"] for name, result in summary(whole)["eval"].items()}
     assert ended.code == 0, ended.err
-    for name, line in zip(("greedy", "drawn"), ended.out.splitlines(), strict=True):
-        assert line.startswith(f"{name}: mean {found[name]['end']['mean']:.4f} ± ")
+    found = {result["dataset"]: result for result in map(json.loads, ended.out.splitlines())}
+    assert {name: {key: found[name][key] for key in end} for name, end in at_the_end.items()} == at_the_end
+    assert [result["step"] for result in found.values()] == [5, 5]
 
 
 @pytest.mark.slow
