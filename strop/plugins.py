@@ -130,7 +130,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 def _look_up(spec: str, *, where: str, names: Mapping[str, object], group: str) -> object:
     module, colon, attribute = spec.rpartition(":")
-    if not colon:
+    if not colon or spec in names:
         return _by_name(spec, where=where, names=names, group=group)
     if not module or not attribute:
         raise PluginError(f"{where}: expected file.py:name or package.module:name")

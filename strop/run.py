@@ -144,6 +144,7 @@ class Run:
                     task.cancel()
                     await asyncio.wait({task})  # rollouts before the engine that they wait for
                 await self._prepared.rewards.close()
+                await self._prepared.slime.close()
 
     def _tell_what_is_left_out(self) -> None:
         bad, num_too_long = self._prepared.bad_rows, self._prepared.num_too_long

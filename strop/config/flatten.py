@@ -15,7 +15,7 @@ from strop.config.hub_names import as_hub_name
 from strop.config.keys import Section
 from strop.config.schema import KeyPath, Leaf, children
 from strop.config.settings import Place, Problem, Put
-from strop.config.slime_paths import anchored
+from strop.config.slime_paths import anchored, is_slimes
 from strop.config.suggest import unknown_key
 from strop.config.toml_text import dotted, shown
 from strop.config.variables import expanded
@@ -79,7 +79,9 @@ def flatten_free(value: Any, path: KeyPath, source: Source) -> Iterator[Put | Pr
         for name, inner in value.items():
             yield from flatten_free(inner, (*path, name), source)
     elif _is_plain(value):
-        yield Put(path, value, source.place(path))
+        is_path = isinstance(value, str) and is_slimes(value)
+        given = anchored(value, lambda file: _join(source.base, file)) if is_path else value
+        yield Put(path, given, source.place(path))
     else:
         text = (
             f"{dotted(path)} = {shown(value)} must be text, a finite number, true or false, a list or a table"

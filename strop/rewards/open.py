@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 from strop.config.tree import Reward
@@ -30,14 +31,17 @@ class _Closes(Protocol):
     def close(self) -> Awaitable[None]: ...
 
 
-def open_rewards(section: Reward, *, overrides: Iterable[str] = ()) -> Rewards:
+def open_rewards(
+    section: Reward, *, overrides: Iterable[str] = (), names: Mapping[str, object] = MappingProxyType({})
+) -> Rewards:
     """What scores the samples of a run. A class is made once, with the options, and called with each sample;
     a function is called with the sample and the options.
 
     `overrides`: rewards that prompts name as their own. One that is the run's own `fn`, or among its
-    `weights`, has the options given there; others have none. Raises PluginError, MissingPackage.
+    `weights`, has the options given there; others have none. `names`: further functions, by spec. Raises
+    PluginError, MissingPackage.
     """
-    opener = _Opener(section)
+    opener = _Opener(section, names)
     main = opener.weighted() if section.weights else opener.single()
     rewards = Rewards(
         main.scoring,
@@ -73,8 +77,8 @@ def bind(
 
 
 class _Opener:
-    def __init__(self, section: Reward) -> None:
-        self._section = section
+    def __init__(self, section: Reward, names: Mapping[str, object]) -> None:
+        self._section, self._names = section, {**PATHS, **names}
         self._workers = Workers(WORKER, what="comparing with math-verify")
         self._closing: list[Callable[[], Awaitable[None]]] = [self._workers.close]
 
@@ -127,7 +131,7 @@ class _Opener:
         plain = RENAMED.get(named.name, named.name)
         is_boxed = entry is not None and plain.startswith(BOXED)
         spec = plain.removeprefix(BOXED) if is_boxed else plain
-        fn = resolve(spec, key=named.key, names=PATHS, group=GROUP)
+        fn = resolve(spec, key=named.key, names=self._names, group=GROUP)
         given = (self._workers,) if entry is not None and entry.needs_math else ()
         made = bind(fn, named.options, key=named.options_key, given=given)
         self._note_closing(made.func if isinstance(made, functools.partial) else made)

@@ -1,14 +1,15 @@
 """`rollout.hooks`: functions that see every finished sample before it is rewarded."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from strop.errors import Recorded
 from strop.plugins import check_options, resolve
 from strop.rollout.deadline import within
-from strop.sample import Sample
+from strop.sample import Group, Sample
 
 GROUP = "strop.hooks"
 """Entry points of installed packages that are hooks."""
@@ -26,6 +27,13 @@ class Hook(Protocol):
     """Changes a finished sample in place, or raises what is then recorded on it."""
 
     async def __call__(self, sample: Sample, occasion: Occasion) -> None: ...
+
+
+class StepHook(Protocol):
+    """Sees the groups of a step once: those to be trained, and every one that was played, both in order.
+    What it raises ends the run: there is no sample to record it on."""
+
+    async def __call__(self, kept: Sequence[Group], every: Sequence[Group]) -> None: ...
 
 
 class HookFailed(Recorded):
@@ -52,6 +60,7 @@ class Hooks:
 
     each: Sequence[tuple[str, Hook]] = ()
     """With the name that the run gives each."""
+    of_step: Sequence[tuple[str, StepHook]] = ()
     timeout_s: float = 600.0
     """For one call."""
 
@@ -61,9 +70,18 @@ class Hooks:
             async with within(self.timeout_s, HookFailed, f"hook {name}"):
                 await hook(sample, occasion)
 
+    async def close_step(self, kept: Sequence[Group], every: Sequence[Group]) -> None:
+        """Raises HookFailed for the first that fails."""
+        for name, hook in self.of_step:
+            async with within(self.timeout_s, HookFailed, f"hook {name}"):
+                await hook(kept, every)
 
-def open_hook(spec: str, *, key: str) -> Hook:
-    """The function that one element of `rollout.hooks` names. Raises PluginError."""
+
+def open_hook(spec: str, *, key: str, names: Mapping[str, Hook] = MappingProxyType({})) -> Hook:
+    """The function that one element of `rollout.hooks` names; `names`: further ones, by spec. Raises
+    PluginError."""
+    if spec in names:
+        return names[spec]
     fn = resolve(spec, key=key, names={}, group=GROUP)
     check_options(fn, {}, key=f"{key} = {spec!r}", num_given=1)
     return Plain(fn)

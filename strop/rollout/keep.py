@@ -2,8 +2,9 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -44,11 +45,11 @@ def reward_std_or_fill(group: Group) -> bool | Drop:
     return Drop(verdict.reason, may_fill=True) if isinstance(verdict, Drop) else verdict
 
 
-def open_keep(spec: str | None) -> Keep | None:
-    """The function that `rollout.keep` names. Raises PluginError."""
+def open_keep(spec: str | None, *, names: Mapping[str, object] = MappingProxyType({})) -> Keep | None:
+    """The function that `rollout.keep` names; `names`: further ones, by spec. Raises PluginError."""
     if spec is None:
         return None
-    keep: Keep = resolve(spec, key="rollout.keep", names=BUILTIN, group="strop.keep")
+    keep: Keep = resolve(spec, key="rollout.keep", names={**BUILTIN, **names}, group="strop.keep")
     return keep
 
 

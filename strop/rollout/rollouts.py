@@ -66,10 +66,11 @@ class Rollouts:
     async def _groups_of(self, step: int) -> list[Group]:
         report = self.reports[step] = Report()
         began, kept, spare = time.perf_counter(), list[Group](), list[tuple[Group, str]]()
-        wanted = self._section.batch_size
+        every, wanted = list[Group](), self._section.batch_size
         while len(kept) < wanted and report.rounds < self._section.max_tries:
             surplus = self._section.over_sample if report.rounds == 0 else 0
             for group in await self._round(step, wanted - len(kept) + surplus, report):
+                every.append(group)
                 drop = judge(group, self._keep)
                 if drop is None and len(kept) == wanted:
                     drop = Drop("surplus")
@@ -85,8 +86,10 @@ class Rollouts:
         kept += [group for group, _ in filling]
         if len(kept) < wanted:
             raise NothingToLearn(_why_nothing(step, report, kept=len(kept), wanted=wanted))
+        kept.sort(key=lambda group: group.id)
+        await self._player.hooks.close_step(kept, every)
         report.seconds = time.perf_counter() - began
-        return sorted(kept, key=lambda group: group.id)
+        return kept
 
     def _drop(self, step: int, group: Group, reason: str, report: Report) -> None:
         report.dropped[reason] += 1

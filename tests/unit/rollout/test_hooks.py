@@ -13,7 +13,7 @@ from strop.sample import Sampling, Status
 
 
 def hooked(*fns, timeout_s=5.0, hooks=None, **keys):
-    hooks = hooks or Hooks([(fn.__name__, Plain(fn)) for fn in fns], timeout_s)
+    hooks = hooks or Hooks([(fn.__name__, Plain(fn)) for fn in fns], timeout_s=timeout_s)
     return player_of(keys.pop("engine", None) or Scripted("42"), hooks=hooks, **keys)
 
 
