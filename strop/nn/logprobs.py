@@ -100,12 +100,15 @@ class _ChunkedStats(torch.autograd.Function):
         return logp_N, entropy_N
 
     @staticmethod
-    def backward(ctx: Any, grad_logp_N: Tensor, grad_entropy_N: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    def backward(
+        ctx: Any, grad_logp_N: Tensor, grad_entropy_N: Tensor
+    ) -> tuple[Tensor, Tensor | None, None, None]:
         hidden_ND, weight_VD, target_N, entropy_N = ctx.saved_tensors
         grad_hidden_ND = torch.empty_like(hidden_ND)
         # At least float32: sums of bfloat16 would depend on the number of chunks.
         wide = torch.promote_types(weight_VD.dtype, torch.float32)
-        grad_weight_VD = torch.zeros_like(weight_VD, dtype=wide)
+        trained = ctx.needs_input_grad[1]  # beside adapters the head is frozen
+        grad_weight_VD = torch.zeros_like(weight_VD, dtype=wide) if trained else None
         entropy_counts = bool(grad_entropy_N.any())
         for c in _chunks(len(target_N), len(weight_VD)):
             logp_CV, slope_CV = _chunk(hidden_ND, weight_VD, ctx.distribution, c)
@@ -121,8 +124,12 @@ class _ChunkedStats(torch.autograd.Function):
                 grad_CV *= slope_CV
             narrow_CV = grad_CV.to(weight_VD.dtype)
             grad_hidden_ND[c] = narrow_CV @ weight_VD
+            if grad_weight_VD is None:
+                continue
             if wide == weight_VD.dtype:
                 grad_weight_VD.addmm_(grad_CV.T, hidden_ND[c])
             else:
                 grad_weight_VD += narrow_CV.T @ hidden_ND[c]
-        return grad_hidden_ND, grad_weight_VD.to(weight_VD.dtype), None, None
+        if grad_weight_VD is not None:
+            grad_weight_VD = grad_weight_VD.to(weight_VD.dtype)
+        return grad_hidden_ND, grad_weight_VD, None, None
