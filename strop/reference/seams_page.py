@@ -20,6 +20,7 @@ from strop.reference.markdown import code, item, page, paragraph, prose, table
 from strop.render.base import Renderer
 from strop.rewards.base import Reward
 from strop.rewards.open import BUILTIN as REWARDS
+from strop.rewards.workers import Workers
 from strop.rollout import custom, hooks, keep
 from strop.rollout.base import GroupSource
 from strop.sample import Prompt, Sample, Sampling, Scores
@@ -50,13 +51,10 @@ class Seam:
     """Where the type of the function is written, when the seam is a plain function."""
 
 
-KEEP = {"reward_std": "strop.rollout.keep:reward_std"}
-
-
 SEAMS = (
     Seam("Rewards", (Reward, Scores), "reward.fn", REWARDS, "strop.rewards"),
     Seam("Environments", (Environment, Observation, Reply, Step), "env.type", ENVS, "strop.envs"),
-    Seam("Filters of groups", (keep.Drop,), "rollout.keep", KEEP, "strop.keep", alias=(keep, "Keep")),
+    Seam("Filters of groups", (keep.Drop,), "rollout.keep", keep.BUILTIN, "strop.keep", alias=(keep, "Keep")),
     Seam("Sample hooks", (hooks.Hook,), "rollout.hooks", {}, "strop.hooks"),
     Seam("Whole episodes", (custom.Context,), "rollout.generate", {}, "strop.generate", (custom, "Generate")),
     Seam("Prompts", (PromptSource, Prompt), "prompts.source", {}, "strop.prompts"),
@@ -118,9 +116,15 @@ def _builtin(seam: Seam) -> Iterator[tuple[str, str, str]]:
 def _options(made: Any) -> str:
     """What may be given under the section's `options`."""
     parameters = list(inspect.signature(made).parameters.values())
-    own = parameters if isinstance(made, type) else parameters[1:]
-    texts = (p.name if p.default is p.empty else f"{p.name} = {p.default!r}" for p in own)
+    taken = parameters if isinstance(made, type) else parameters[1:]
+    own = [p for p in taken if p.annotation is not Workers]
+    texts = (p.name if p.default is p.empty else f"{p.name} = {_default(p.default)}" for p in own)
     return ", ".join(f"`{text}`" for text in texts)
+
+
+def _default(value: object) -> str:
+    """Of a dataclass field that is made anew each time, only that it has one."""
+    return "…" if repr(value) == "<factory>" else repr(value)
 
 
 def _members(members: list[Declared]) -> str:
