@@ -10,8 +10,10 @@ import pytest
 from huggingface_hub import constants
 
 from strop.config.load import load_config
-from strop.errors import ConfigError, RunError
+from strop.config.tree import Config
+from strop.errors import ConfigError, InputError, RunError
 from strop.nn.catalog import fetched, model_path
+from strop.preflight import prepare
 
 NAME, COMMIT = "some-org/small.model", "c0ffee" * 6 + "abcd"
 
@@ -190,3 +192,20 @@ def test_a_hub_that_cannot_be_reached(hub, monkeypatch):
     assert refusal(NAME, error=RunError, of=fetched).startswith(
         f'model = "{NAME}": no such directory, and the Hub cannot be reached: '
     )
+
+
+def config_of(*flags: str) -> Config:
+    return load_config([], ["--model", NAME, "--loop.steps", "1", *flags]).config
+
+
+def test_a_run_of_a_model_of_the_hub_is_prepared(hub, tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"prompt": "1 + 1", "label": "2"}\n')
+    prepared = prepare(config_of("--prompts.files", json.dumps([str(rows)])))
+    assert prepared.model.name == COMMIT
+
+
+def test_nothing_is_fetched_for_a_run_that_has_another_mistake(hub):
+    with pytest.raises(InputError, match=r"missing\.jsonl"):
+        prepare(config_of("--prompts.files", '["missing.jsonl"]'))
+    assert hub.asked == []
