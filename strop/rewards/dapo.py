@@ -25,7 +25,7 @@ _AND = re.compile(r",?\s*\\text\s*\{\s*and\s*\}")
 _WRAPPED = re.compile(r"\\(?:text|textbf|mbox|overline|boxed)\{([^{}]*)\}")
 _FRACTION = re.compile(r"\\frac([^{\\])([^{\\])")
 _ROOT = re.compile(r"\\sqrt([^{\[\\])")
-_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+|[\d,]+")
+_GROUPED = re.compile(r"[0-9,]+")
 
 
 @dataclass(frozen=True, slots=True)
