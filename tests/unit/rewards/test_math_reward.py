@@ -7,7 +7,9 @@ import pytest
 
 from strop.config.tree import Reward
 from strop.errors import MissingPackage, PluginError
+from strop.rewards.equality import WORKER
 from strop.rewards.open import open_rewards
+from strop.rewards.workers import Workers
 from strop.sample import Sample, Scores
 
 # ruff: noqa: E501 (a message is one line, here as there)
@@ -169,3 +171,15 @@ def test_what_cannot_work_is_one_line(section, message):
     with pytest.raises(PluginError) as caught:
         open_rewards(section)
     assert str(caught.value) == message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "answer",
+    [r"\frac{1}{" * 10_000 + "1" + "}" * 10_000, "x" * 1_000_000],
+    ids=["nested fractions", "a megabyte"],
+)
+async def test_the_process_ends_over_what_is_too_much_for_it(answer):
+    workers = Workers(WORKER, what="comparing")
+    assert await workers.ask({"answer": answer, "label": "1", "reduced": True}) is None
+    await workers.close()
