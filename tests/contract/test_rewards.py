@@ -8,17 +8,19 @@ import pytest
 
 from strop.config.tree import Reward
 from strop.errors import PluginError
+from strop.plugins import resolve
 from strop.rewards.call import Scorer
-from strop.rewards.open import GROUP, bind, open_rewards
+from strop.rewards.open import BUILTIN, GROUP, bind, open_rewards
 from strop.rewards.select import Rewards
 from strop.sample import Sample, Scores, Tokens
 
 PATH = str(Path(__file__).with_name("plugins_sample.py"))
 SECTIONS = [
-    Reward(fn="exact"),
-    Reward(fn="first_number"),
+    *(Reward(fn=name) for name in sorted(BUILTIN.keys() - {"regex", "format", "remote"})),
+    *(Reward(fn=f"boxed_{name}") for name in ("exact", "f1", "gpqa", "gsm8k", "first_number")),
     Reward(fn="regex", options={"pattern": r"\d+"}),
     Reward(fn="format", options={"pattern": ".*"}),
+    Reward(weights={"exact": 1.0, "format": 0.1}, options={"format": {"pattern": ".*"}}),
     Reward(fn=f"{PATH}:length"),
     Reward(fn=f"{PATH}:length", options={"scale": 2.0}),
     Reward(fn=f"{PATH}:awaited_length"),
@@ -33,7 +35,14 @@ OBJECTS = [plugins_sample.length, plugins_sample.awaited_length, plugins_sample.
 def finished_sample(response="42", label=42):
     tokens = Tokens.context([1, 2]) + Tokens.drawn([3], [-0.5], [0])
     return Sample(
-        index=0, group_id=0, prompt_id="p", response=response, label=label, sequence=tokens, prompt_length=2
+        index=0,
+        group_id=0,
+        prompt_id="p",
+        response=response,
+        label=label,
+        sequence=tokens,
+        prompt_length=2,
+        metadata={"correct_letter": "B"},
     )
 
 
@@ -78,7 +87,22 @@ async def test_the_sample_is_left_as_it_was(reward):
     assert sample == before
 
 
-@pytest.mark.parametrize("response", ["", " ", "\n", "💡", "x" * 100_000, "-", "1" * 5_000, "\ufffd"])
+RESPONSES = [
+    "",
+    " ",
+    "\n",
+    "💡",
+    "x" * 100_000,
+    "-",
+    "1" * 5_000,
+    "\ufffd",
+    "\0\ud800",
+    r"\boxed{42}",
+    r"\boxed{" * 9,
+]
+
+
+@pytest.mark.parametrize("response", RESPONSES)
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.fn)
 async def test_any_response_can_be_scored(section, response):
     assert await open_rewards(section).score(finished_sample(response))
@@ -87,3 +111,9 @@ async def test_any_response_can_be_scored(section, response):
 def test_names_of_installed_packages_are_offered():
     with pytest.raises(PluginError, match=r"did you mean 'measured'\?"):
         open_rewards(Reward(fn="mesured"))
+
+
+def test_every_built_in_reward_has_a_line_of_help():
+    helped = {name: resolve(path, key=name, names={}, group=GROUP).__doc__ for name, path in BUILTIN.items()}
+    assert [name for name, text in helped.items() if not text or text.startswith(name)] == []
+    assert "remote" in helped  # a server is needed to score with it: tests/unit/rewards/test_remote.py
