@@ -24,6 +24,9 @@ SUPPORTED = {
 """Types of models whose every layer is softmax attention over the past, and the longest sequence of each when
 its config.json does not name one: transformers leaves out what equals its default."""
 
+WITH_EXPERTS = frozenset({"mixtral", "qwen2_moe", "qwen3_moe"})
+"""Of these, types that send each token to some of many feed-forward parts, whose weights are one tensor."""
+
 _RECURRENT = (
     "bamba falcon_h1 falcon_mamba glm5_next granitemoehybrid inkling jamba kimi_linear lfm2 lfm2_moe mamba "
     "mamba2 minimax nemotron_h olmo_hybrid qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen3_5_text qwen3_next "

@@ -3,6 +3,7 @@
 The adapted model is the policy, with the adapters off it is the reference, merged it is what an engine takes.
 """
 
+import json
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,14 +16,16 @@ from torch import Tensor, nn
 
 from strop.config.tree import Lora
 from strop.errors import ConfigError, MissingPackage
+from strop.nn.families import WITH_EXPERTS
 from strop.nn.loading import CausalLM, linear_layers
 from strop.nn.saving import copy_companions, safetensors_at
-from strop.nn.weight_files import SINGLE
+from strop.nn.weight_files import SINGLE, read_object
 
 FOLDER = "adapter"
 """Of a checkpoint: the adapter alone, in peft's form. The merged model is beside it."""
 _FILE = "adapter_model.safetensors"
 _ALL = "all-linear"
+_ATTENTION = frozenset({"q_proj", "k_proj", "v_proj", "o_proj"})
 
 
 class Adapters:
@@ -119,6 +122,13 @@ def check_lora(section: Lora, model: Path) -> None:
         import peft  # noqa: F401 - to see that it is there
     except ImportError as caught:
         raise MissingPackage("train.lora.rank > 0 needs peft: pip install 'strop[lora]'") from caught
+    if read_object(model / "config.json")["model_type"] in WITH_EXPERTS and not _ATTENTION.issuperset(
+        section.targets
+    ):
+        raise ConfigError(
+            "train.lora.targets: the experts of this model are one tensor, which adapters do not fit; "
+            f"give {json.dumps(sorted(_ATTENTION))}, or some of these"
+        )
     known = sorted({name.rpartition(".")[2] for name in linear_layers(model)})
     if section.targets == [_ALL]:
         return

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from families import make_family
 from transformers import AutoModelForCausalLM
 
 from strop.config.tree import Lora, Train
@@ -117,3 +118,17 @@ def test_a_target_that_fits_no_matrix_is_refused_with_those_there_are(tiny_dir):
         'train.lora.targets = "c_attn" fits no matrix of the model that can have an adapter: down_proj, '
         'gate_proj, k_proj, o_proj, q_proj, up_proj, v_proj; or give ["all-linear"] alone'
     )
+
+
+def test_experts_take_no_adapters_their_attention_does(tmp_path):
+    directory = make_family("qwen3_moe", tmp_path / "moe")
+    with pytest.raises(ConfigError) as caught:
+        check_lora(SECTION, directory)
+    assert str(caught.value) == (
+        "train.lora.targets: the experts of this model are one tensor, which adapters do not fit; "
+        'give ["k_proj", "o_proj", "q_proj", "v_proj"], or some of these'
+    )
+    attention_alone = Lora(rank=4, targets=["q_proj", "o_proj"])
+    check_lora(attention_alone, directory)
+    names = dict(Adapters(load_model(directory, torch.float32), attention_alone, seed=0).merged())
+    assert names.keys() == dict(load_model(directory, torch.float32).named_parameters()).keys()
