@@ -41,8 +41,10 @@ class Declared:
 
     def matches(self, name: str) -> bool:
         """Whether `name` is this metric, or one of those that its <…> stands for."""
-        pattern = re.sub(r"<[^>]*>", "\0", self.name)
-        return re.fullmatch(re.escape(pattern).replace("\0", "[^/]+"), name) is not None
+        # What stands at the end is called as the user's own code calls it: with a slash too.
+        pattern = re.sub(r"<[^>]*>", "\0", re.sub(r"<[^>]*>$", "\1", self.name))
+        pattern = re.escape(pattern).replace("\0", "[^/]+").replace("\1", ".+")
+        return re.fullmatch(pattern, name, re.DOTALL) is not None
 
 
 def _rewards() -> tuple[Declared, ...]:

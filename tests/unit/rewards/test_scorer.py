@@ -2,6 +2,8 @@
 
 import asyncio
 import functools
+import subprocess
+import sys
 import threading
 import time
 from fractions import Fraction
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 
 from strop.errors import InputError, RewardFailed
+from strop.rewards.base import RewardRefused
 from strop.rewards.call import Scorer
 from strop.sample import Sample, Scores
 
@@ -55,6 +58,7 @@ class Awaited:
         (lambda sample: np.float32(0.5), 0.5),
         (lambda sample: np.bool_(True), 1.0),
         (lambda sample: Fraction(1, 2), 0.5),
+        (lambda sample: np.array(0.5), 0.5),
         (awaited, 0.5),
         (lambda sample: awaited(sample), 0.5),
         (functools.partial(awaited), 0.5),
@@ -66,6 +70,14 @@ async def test_numbers_of_every_kind_of_function_are_taken(fn, worth):
     scores = await scorer(fn).score(SAMPLE)
     assert scores == Scores(worth)
     assert type(scores.value) is float
+
+
+async def test_a_torch_scalar_is_a_number():
+    import torch
+
+    assert await scorer(lambda sample: torch.tensor(0.5)).score(SAMPLE) == Scores(0.5)
+    with pytest.raises(RewardFailed, match=r"returned Tensor tensor\(\[0., 0.\]\); expected a finite number"):
+        await scorer(lambda sample: torch.zeros(2)).score(SAMPLE)
 
 
 async def test_named_scores_are_kept():
@@ -95,6 +107,18 @@ async def test_what_is_no_number_fails_and_says_what_it_was(returned, message):
     assert (
         text.removeprefix("reward mine.py:f: ") == f"{message}; expected a finite number or Scores (calls: 1)"
     )
+
+
+async def test_a_refusal_is_not_retried():
+    calls = []
+
+    def refuses(sample):
+        calls.append(1)
+        raise RewardRefused("reward mine: no such judge")
+
+    with pytest.raises(RewardRefused):
+        await scorer(refuses, retries=2).score(SAMPLE)
+    assert calls == [1]
 
 
 async def test_an_exception_is_retried_then_told():
@@ -196,6 +220,22 @@ async def test_places_come_back_when_hanging_calls_end():
 async def test_waiting_for_a_place_does_not_count_as_time():
     limited = scorer(lambda sample: time.sleep(0.05) or 1, timeout_s=0.2, concurrency=1)
     assert await asyncio.gather(*(limited.score(SAMPLE) for _ in range(5))) == [Scores(1.0)] * 5
+
+
+def test_a_reward_that_never_returns_does_not_hold_the_exit():
+    """Known fault H10."""
+    program = """
+import asyncio, time
+from strop.rewards.base import RewardRefused
+from strop.rewards.call import Scorer
+from strop.sample import Sample
+
+scorer = Scorer(lambda _: time.sleep(600), name="f", timeout_s=0.05, retries=1, concurrency=2)
+asyncio.run(scorer.score(Sample(index=0, group_id=0)))
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1
+    assert "reward f: no answer after 0.05 s (reward.timeout_s) (calls: 2)" in ended.stderr
 
 
 async def test_threads_do_not_block_the_loop():

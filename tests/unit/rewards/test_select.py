@@ -75,6 +75,13 @@ async def test_the_logged_reward_includes_the_weights():
     assert (metrics["reward/score/exact"], metrics["reward/score/length"]) == (1.0, 2.0)
 
 
+def test_a_score_with_a_slash_in_its_name_is_a_metric_and_ends_no_run():
+    scored = sample()
+    scored.reward, scored.scores = 1.0, {"truth/facts": 0.5}
+    metrics = group_metrics([Group(0, Prompt(id="p", messages="a"), [scored])], 0)
+    assert metrics["reward/score/truth/facts"] == 0.5
+
+
 async def test_when_one_part_fails_there_is_no_reward():
     mixed = rewards(weights={"exact": 1.0, "mine.py:nothing": 0.1})
     with pytest.raises(RewardFailed, match=r"reward mine.py:nothing: returned NoneType None"):
