@@ -89,7 +89,7 @@ CHANGES: dict[str, Change] = {
     "rollout.hooks": Change("--rollout.hooks mine.py:mark", "metadata"),
     "reward.fn": Change("--reward.fn mine.py:half", "rewards"),
     "reward.weights": Change(
-        "--reward.weights.exact 2", "rewards", "--reward.weights '{exact = 1.0, \"mine.py:half\" = 1.0}'"
+        "--reward.weights.format 2 --reward.options.format.pattern '(?s).*'", "rewards", "--reward.fn exact"
     ),
     "reward.options": Change(
         "--reward.options.share 0.25", "rewards", "--reward.fn format --reward.options.pattern '(?s).*'"
@@ -179,12 +179,12 @@ CHANGES: dict[str, Change] = {
 }
 
 ELSEWHERE = {
-    "prompts.chat_template_kwargs": "tests/unit/render: the tiny model's template takes none",
-    "train.max_tokens_per_device": "tests/unit/train/test_packed_gradients.py: changes memory and speed, never the result",
+    "prompts.chat_template_kwargs": "tests/unit/render/test_template_variables.py: the tiny model's template takes none",
+    "train.max_tokens_per_device": "tests/unit/train/test_local_trainer.py: changes memory and speed, never the result",
     "train.on_nan": "tests/unit/train/test_local_trainer.py: a gradient must be made to fail",
-    "telemetry.wandb.project": "tests/unit/telemetry: needs wandb",
-    "telemetry.wandb.group": "tests/unit/telemetry: needs wandb",
-    "telemetry.wandb.entity": "tests/unit/telemetry: needs wandb",
-    "telemetry.wandb.mode": "tests/unit/telemetry: needs wandb, and the network for its other value",
+    "telemetry.wandb.project": "tests/shape/test_options_have_effect.py: without wandb itself",
+    "telemetry.wandb.group": "tests/shape/test_options_have_effect.py: without wandb itself",
+    "telemetry.wandb.entity": "tests/shape/test_options_have_effect.py: without wandb itself",
+    "telemetry.wandb.mode": "tests/shape/test_options_have_effect.py: without wandb itself",
 }
 """Keys whose effect is tested where it can be seen."""

@@ -7,8 +7,10 @@ import pytest
 from options import CHANGES, ELSEWHERE, Change
 from run_parts import lay_out, parts
 
+from strop.config.load import load_config
 from strop.config.schema import leaves
 from strop.config.toml_text import dotted
+from strop.telemetry.wandb import arguments
 
 CHOICES = {dotted([part for part in path if part != 0]): leaf.type for path, leaf in leaves()}
 ROOT = Path(__file__).parents[2]
@@ -33,8 +35,21 @@ def test_a_change_is_of_the_key_that_it_is_listed_under() -> None:
 
 
 def test_what_is_tested_elsewhere_is() -> None:
-    places = {reason.split(":")[0] for reason in ELSEWHERE.values()}
-    assert [place for place in places if not (ROOT / place).exists()] == []
+    def is_tested(key: str, place: Path) -> bool:
+        return place.is_file() and key.split(".")[-1] in place.read_text()
+
+    places = {key: ROOT / reason.split(":")[0] for key, reason in ELSEWHERE.items()}
+    assert [key for key, place in places.items() if not is_tested(key, place)] == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("project", "other"), ("group", "other"), ("entity", "other"), ("mode", "online")]
+)
+def test_a_setting_of_wandb_reaches_it(key: str, value: str, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text('{"format": 1, "started": "now"}')
+    base = ["--model=tiny", "--loop.steps=1", "--prompts.files=/a", "--telemetry.sinks=wandb"]
+    told = arguments(tmp_path, load_config([], [*base, f"--telemetry.wandb.{key}", value]).config)
+    assert told[key] == value
 
 
 @pytest.fixture(scope="session")
