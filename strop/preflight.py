@@ -78,6 +78,7 @@ def prepare(config: Config) -> Prepared:
     opened = Opened(NoPrompts()) if is_slimes(config.prompts.source) else _open_training(config)
     if not model.is_dir():
         model = fetched(config.model)
+        slime.move_model(model)
     if is_slimes(config.prompts.source):
         opened = Opened(slime.source())
     renderer = _open_renderer(config.prompts, model)

@@ -45,6 +45,11 @@ class Slime:
         run.source = SlimeSource(partial(cls, run.args), name=name_of(cls), group_size=size)
         return run.source
 
+    def move_model(self, model: Path) -> None:
+        """It was fetched, to another place than was foreseen; functions were only looked up so far."""
+        if self.runtime is not None:
+            self.runtime.model = model
+
     async def close(self) -> None:
         """More than once is harmless."""
         if self.runtime is not None:
