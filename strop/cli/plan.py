@@ -63,7 +63,7 @@ def _prepare(config: Config) -> "tuple[Prepared, Base]":
     from strop.runtime.memory import resident_bytes
     from strop.telemetry.open import check_sinks
 
-    check_sinks(config.telemetry.sinks)
+    check_sinks(config.telemetry)
     import strop.run  # noqa: F401 - what a run imports is what its memory begins with
 
     libraries = resident_bytes()

@@ -82,7 +82,7 @@ def _check_prompts(directory: Path | None, prepared: "Prepared") -> None:
 
 
 def _prepare(config: Config, record: dict[str, Any]) -> "tuple[Prepared, dict[str, Any]]":
-    check_sinks(config.telemetry.sinks)
+    check_sinks(config.telemetry)
     from strop.preflight import prepare
     from strop.runtime.machine import Machine
 

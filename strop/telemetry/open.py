@@ -1,12 +1,12 @@
 """The `telemetry` section → one `Sink`; packages that are missing are found before a run begins."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from strop.config.tree import Config
-from strop.errors import MissingPackage
+from strop.config.tree import Config, Telemetry
+from strop.errors import ConfigError, MissingPackage
 from strop.telemetry.base import Silent, Sink
 from strop.telemetry.charts import Chart, Charts, OpenChart
 
@@ -14,12 +14,22 @@ _EXTRAS = ("tensorboard", "wandb")
 """Sinks whose package of the same name is an extra."""
 
 
-def check_sinks(sinks: Sequence[str], *, find: Callable[[str], Any] = find_spec) -> None:
-    """Raises MissingPackage for the first sink whose package is not installed; imports none."""
-    for name in sinks:
+def check_sinks(section: Telemetry, *, find: Callable[[str], Any] = find_spec) -> None:
+    """Raises MissingPackage for the first sink whose package is not installed, ConfigError for one that would
+    have to ask for a key. Imports no package, but for the latter."""
+    for name in section.sinks:
         if name in _EXTRAS and find(name) is None:
             raise MissingPackage(
                 f'telemetry.sinks has "{name}", which is not installed: pip install "strop[{name}]"'
+            )
+
+    if "wandb" in section.sinks and section.wandb.mode == "online":
+        from strop.telemetry.wandb import has_key
+
+        if not has_key():
+            raise ConfigError(
+                'telemetry.wandb.mode = "online" needs an API key: run `wandb login`, set WANDB_API_KEY or '
+                'use "offline"'
             )
 
 

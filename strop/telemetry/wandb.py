@@ -33,6 +33,11 @@ class WandB:
         self._run.finish(exit_code=0 if ok else 1)
 
 
+def has_key() -> bool:
+    """Whether W&B knows an API key; without one, `wandb.init` would ask for it and wait."""
+    return wandb.login(prompt=False, verify=False)
+
+
 def arguments(run: Path, config: Config) -> dict[str, Any]:
     """For `wandb.init`. The id is a function of the run's name and beginning: a resumed run is the same one
     there, another run of that name is not."""

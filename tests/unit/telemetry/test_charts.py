@@ -5,6 +5,7 @@ import json
 import pytest
 
 from strop.config.load import load_config
+from strop.config.tree import Telemetry, Wandb
 from strop.errors import ConfigError, MissingPackage
 from strop.store.durable import writing
 from strop.store.run_dir import RunDirectory
@@ -161,9 +162,10 @@ def test_a_chart_that_cannot_be_opened_is_left_out(tmp_path):
 
 @pytest.mark.parametrize("name", ["tensorboard", "wandb"])
 def test_a_missing_package_is_named_with_its_install_command(name):
-    check_sinks(["console", name])
+    section = Telemetry(sinks=["console", name])
+    check_sinks(section)
     with pytest.raises(MissingPackage) as error:
-        check_sinks(["console", name], find=lambda _: None)
+        check_sinks(section, find=lambda _: None)
     assert str(error.value) == (
         f'telemetry.sinks has "{name}", which is not installed: pip install "strop[{name}]"'
     )
@@ -172,6 +174,17 @@ def test_a_missing_package_is_named_with_its_install_command(name):
 def test_settings_of_wandb_without_it_are_refused():
     with pytest.raises(ConfigError, match=r"telemetry.wandb.project = .* has no effect with telemetry.sinks"):
         config("tensorboard", project="mine")
+
+
+@pytest.mark.slow
+def test_wandb_online_without_a_key_is_refused_instead_of_asked_for(tmp_path, monkeypatch):
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    section = Telemetry(sinks=["wandb"], wandb=Wandb(mode="online"))
+    with pytest.raises(ConfigError, match="needs an API key: run `wandb login`,"):
+        check_sinks(section)
+    monkeypatch.setenv("WANDB_API_KEY", "a" * 40)
+    check_sinks(section)
 
 
 @pytest.mark.slow
