@@ -7,7 +7,8 @@ from torch import Tensor
 
 
 class KVCache:
-    """Keys and values [R, K, S, D] of every layer. Rows 0 … n − 1 are in use; freed rows are closed up.
+    """Keys and values [R, K, S, D] of every layer. Rows 0 … n − 1 are in use; freed rows are closed up. All
+    layers have one shape: one with a sliding window keeps tokens that it will not look at again.
 
     Entries that are not yet written are zeros or another sequence's: a masked key must still be a number.
     """
