@@ -10,7 +10,6 @@ from run_parts import lay_out, parts
 from strop.config.load import load_config
 from strop.config.schema import leaves
 from strop.config.toml_text import dotted
-from strop.telemetry.wandb import arguments
 
 CHOICES = {dotted([part for part in path if part != 0]): leaf.type for path, leaf in leaves()}
 ROOT = Path(__file__).parents[2]
@@ -42,10 +41,13 @@ def test_what_is_tested_elsewhere_is() -> None:
     assert [key for key, place in places.items() if not is_tested(key, place)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "value"), [("project", "other"), ("group", "other"), ("entity", "other"), ("mode", "online")]
 )
 def test_a_setting_of_wandb_reaches_it(key: str, value: str, tmp_path: Path) -> None:
+    from strop.telemetry.wandb import arguments  # takes a second, with wandb
+
     (tmp_path / "run.json").write_text('{"format": 1, "started": "now"}')
     base = ["--model=tiny", "--loop.steps=1", "--prompts.files=/a", "--telemetry.sinks=wandb"]
     told = arguments(tmp_path, load_config([], [*base, f"--telemetry.wandb.{key}", value]).config)
