@@ -84,7 +84,7 @@ def groups_of(rewards, sizes):
     return groups
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     rewards=st.lists(st.sampled_from([0.0, 0.3, 1.0, -2.5]), min_size=6, max_size=6),
     sizes=st.lists(st.integers(1, 3), min_size=6, max_size=6),
