@@ -15,13 +15,13 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, BinaryIO
 
 CPU_S = 4
 """Processor seconds for one question; then the system ends the process."""
 MEMORY = 1 << 30
 """Bytes of address space."""
-_SPENT = 512 << 20
+SPENT = 512 << 20
 """Bytes resident at one time from which the process is not used again: the next answer must find room."""
 _REFUSED = ("os.", "subprocess.", "socket.", "shutil.", "ctypes.", "pty.", "signal.pthread_kill")
 _HARMLESS = ("os.listdir", "os.scandir", "os.walk", "os.fwalk")
@@ -36,7 +36,7 @@ def main() -> None:
     logging.disable()
     warnings.simplefilter("ignore")
     try:
-        compare = _comparison()
+        compare = comparison()
     except ImportError as missing:
         _write(replies, {"error": f"ImportError: {missing}"})
         return
@@ -45,16 +45,23 @@ def main() -> None:
         return
     _confine()
     _write(replies, {"ready": True})
-    while (question := _read()) is not None:
-        _allow(CPU_S)
+    serve(sys.stdin.buffer, replies, compare, before=_allow)
+
+
+def serve(
+    questions: BinaryIO, replies: BinaryIO, compare: Compare, *, before: Callable[[int], object]
+) -> None:
+    """Reply to each question; `before` is given the seconds that it may take."""
+    while (question := _read(questions)) is not None:
+        before(CPU_S)
         equal = compare(question["answer"], question["label"], question["reduced"])
-        is_last = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > _SPENT
+        is_last = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > SPENT
         _write(replies, {"equal": equal, "last": is_last})
         if is_last:
             return
 
 
-def _comparison() -> Compare:
+def comparison() -> Compare:
     """math-verify without its own time limit, which needs signals: the process is the limit."""
     from latex2sympy2_extended.sets import FiniteSet
     from math_verify import LatexExtractionConfig, parse, verify
@@ -93,10 +100,11 @@ def _confine() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     for limit in (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
         resource.setrlimit(limit, (0, 0))
-    sys.addaudithook(_refuse)
+    sys.addaudithook(refuse)
 
 
-def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
+def refuse(event: str, arguments: tuple[Any, ...]) -> None:
+    """Raises PermissionError for what no comparison needs to do."""
     writes = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
     if event == "open":
         if arguments[2] & writes:
@@ -111,16 +119,16 @@ def _allow(seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + 1 + seconds, hard))
 
 
-def _read() -> dict[str, Any] | None:
-    header = sys.stdin.buffer.read(4)
+def _read(questions: BinaryIO) -> dict[str, Any] | None:
+    header = questions.read(4)
     if len(header) < 4:
         return None
     (size,) = struct.unpack(">I", header)
-    question: dict[str, Any] = json.loads(sys.stdin.buffer.read(size))
+    question: dict[str, Any] = json.loads(questions.read(size))
     return question
 
 
-def _write(replies: Any, reply: dict[str, Any]) -> None:
+def _write(replies: BinaryIO, reply: dict[str, Any]) -> None:
     text = json.dumps(reply).encode()
     replies.write(struct.pack(">I", len(text)) + text)
     replies.flush()
