@@ -101,5 +101,5 @@ def test_a_flag_of_a_row_adds_to_the_row_that_a_flag_made() -> None:
     assert (config.eval.datasets[0].name, config.eval.datasets[0].n) == ("dev", 3)
     with pytest.raises(ConfigError, match=r"name is set twice"):
         load_config([], [*flags, "--eval-prompt-data", "dev", "/b", "--eval.datasets.0.name", "other"])
-    with pytest.raises(ConfigError, match=r"set twice"):
+    with pytest.raises(ConfigError, match=r"^--eval.datasets.0.n: eval.datasets has no number 0"):
         load_config([], [*flags, "--eval.datasets.0.n", "3", "--eval-prompt-data", "dev", "/b"])
