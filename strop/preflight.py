@@ -95,13 +95,7 @@ def prepare(config: Config) -> Prepared:
         room.check(prompts, renderer, where=name, dataset=section)
         _check_prompts(config, prompts, rewards, where=name)
     _check_turns(config, next(chain(ahead, *eval_sets.values())), renderer)
-    from strop.nn.loading import check_model  # with torch, which nothing before this needs
-
-    check_model(model)
-    if config.train.lora.rank:
-        from strop.nn.lora import check_lora
-
-        check_lora(config.train.lora, model)
+    _check_weights(config, model)
     return Prepared(
         config=config,
         plan=make_plan(config, Machine.here()),
@@ -117,8 +111,18 @@ def prepare(config: Config) -> Prepared:
         slime=slime,
         bad_rows=opened.bad,
         num_too_long=opened.num_too_long,
-        template_notes=notes(probe(renderer), has_turns=_has_turns(config)),
+        template_notes=notes(probe(renderer), has_turns=has_turns(config)),
     )
+
+
+def _check_weights(config: Config, model: Path) -> None:
+    from strop.nn.loading import check_model  # with torch, which nothing before this needs
+
+    check_model(model)
+    if config.train.lora.rank:
+        from strop.nn.lora import check_lora
+
+        check_lora(config.train.lora, model)
 
 
 def _open_training(config: Config) -> Opened:
@@ -175,7 +179,7 @@ def _check_prompts(config: Config, prompts: list[Prompt], rewards: Rewards, *, w
     refuse_unstorable(prompts, where=where)
 
 
-def _has_turns(config: Config) -> bool:
+def has_turns(config: Config) -> bool:
     """Whether an environment answers the model."""
     env = config.env
     return not (env.type == "single_turn" or env.max_turns == 1 or config.rollout.generate is not None)
@@ -190,7 +194,7 @@ def _check_stops(config: Config, renderer: Renderer) -> None:
 def _check_turns(config: Config, prompt: Prompt, renderer: Renderer) -> None:
     """Raises DataError if the template cannot show what an environment answers to a reply."""
     env = config.env
-    if not _has_turns(config):
+    if not has_turns(config):
         return
     role = env.options.get("role", "tool") if env.type == "calculator" else "user"
     answer = [{"role": role, "content": "an answer"}]

@@ -17,6 +17,10 @@ COMMANDS = {
     "eval": ("strop.cli.evaluate", "evaluate a run or a model: strop eval RUN|MODEL|RUN.toml [--out DIR]"),
     "show": ("strop.cli.show", "samples before and after: strop show RUN [--step 0] [--step last]"),
     "compare": ("strop.cli.compare", "two runs side by side: strop compare A B [--exact]"),
+    "doctor": (
+        "strop.cli.doctor",
+        "check the installation, a run, a function: strop doctor [RUN.toml|FILE.py:NAME]",
+    ),
     "plan": ("strop.cli.plan", "what a run will take: memory, time, batch: strop plan RUN.toml"),
     "config": ("strop.cli.config_command", "every key, its value and its origin: strop config RUN.toml"),
     "model": ("strop.cli.model", "get or make a model: strop model pull smollm2-135m | strop model tiny"),

@@ -12,7 +12,7 @@ from strop.forecast.shape import Shape, shape_of
 from strop.forecast.timing import Speed, Times, times_of
 from strop.preflight import Prepared
 from strop.prompts.open import look_ahead
-from strop.runtime.memory import MachineMemory
+from strop.runtime.memory import GIB, MachineMemory
 from strop.sample import Prompt
 
 _RANK = 16
@@ -96,7 +96,7 @@ def way_out(found: Forecast, base: Base) -> str:
         load = load_of(config, found.lengths)
         memory = memory_of(config, shape, load, base, updates=found.prepared.plan.total_updates)
         if memory.peak.size <= found.machine.total:
-            return f"{said} (then {memory.peak.size / 2**30:.1f} GiB)"
+            return f"{said} (then {memory.peak.size / GIB:.1f} GiB)"
     return "take a smaller model, or a machine with more memory"
 
 

@@ -10,10 +10,10 @@ from typing import Any
 from strop.config.tree import Config
 from strop.forecast.load import Load, Rows
 from strop.forecast.shape import Shape
+from strop.runtime.memory import GIB
 
 FLOAT = 4
 MIB = 2**20
-GIB = 2**30
 KEPT_BLOCK = 32 * MIB
 """glibc gives larger blocks back when they are freed (M_MMAP_THRESHOLD, at the most that it grows to)."""
 WORKING = 80 * MIB

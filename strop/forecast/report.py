@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from strop.config.tree import Config
 from strop.forecast.forecast import Forecast
-from strop.forecast.memory import GIB, MIB
+from strop.forecast.memory import MIB
 from strop.forecast.timing import Times
 from strop.runtime.machine import Machine
+from strop.runtime.memory import GIB
 
 
 def report(found: Forecast, machine: Machine, times: Times | None, untimed: str) -> list[str]:

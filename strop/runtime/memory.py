@@ -9,6 +9,7 @@ from pathlib import Path
 
 from strop.runtime.machine import control_groups, lines_of
 
+GIB = 2**30
 
 @dataclass(frozen=True, slots=True)
 class MachineMemory:

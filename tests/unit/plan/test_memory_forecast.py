@@ -4,8 +4,9 @@ import pytest
 
 from strop.config.load import load_config
 from strop.forecast.load import Lengths, load_of
-from strop.forecast.memory import GIB, MIB, Base, memory_of
+from strop.forecast.memory import MIB, Base, memory_of
 from strop.forecast.shape import Shape
+from strop.runtime.memory import GIB
 
 LENGTHS = Lengths(prompts=(50,), evals={"dev": (50,) * 64}, response=100, is_measured=False)
 BASE = ["--model", "tiny", "--prompts.files", "a.jsonl", "--loop.steps", "1"]

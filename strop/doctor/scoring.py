@@ -1,0 +1,141 @@
+"""What a run's reward makes of responses that nobody should be paid for, and whether it says so twice."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+
+from strop.doctor.episodes import gold
+from strop.errors import Recorded
+from strop.finding import Finding, Level
+from strop.preflight import Prepared
+from strop.rewards.select import Rewards
+from strop.rollout.group import new_group
+from strop.sample import Group, Prompt, Sample, Status, Tokens
+
+_FREE = 0.5
+"""Share of the label's own reward above which a made-up response is paid too well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """A response that no model wrote, and what it is worth on average; None: it could not be scored."""
+
+    name: str
+    mean: float | None
+    error: str | None = None
+
+
+def scoring_findings(prepared: Prepared, groups: Sequence[Group]) -> Iterator[Finding]:
+    """Of the groups that were played: each is scored again, and its prompt with made-up responses."""
+    changed, tried = asyncio.run(_both(prepared, groups))
+    scored = sum(sample.reward is not None for group in groups for sample in group.samples)
+    if changed:
+        text = f"{changed} of {scored} samples were worth something else when scored again: "
+        yield Finding(Level.WARN, "twice", f"{text}a resumed run will not repeat itself")
+    elif scored:
+        yield Finding(Level.OK, "twice", f"{scored} samples scored again are worth the same")
+    yield from try_findings(tried, has_labels=all(group.prompt.label is not None for group in groups))
+
+
+async def _both(prepared: Prepared, groups: Sequence[Group]) -> tuple[int, list[Try]]:
+    changed = 0
+    try:
+        for group in groups:
+            changed += await _changed(prepared.rewards, group)
+        prompts = [group.prompt for group in groups]
+        ids = [prepared.renderer.prompt(prompt) for prompt in prompts]
+        stop = next(iter(prepared.renderer.stop_ids), 0)
+        tried = [
+            await _try(prepared.rewards, name, prompts, [_sample(*each, stop=stop) for each in made])
+            for name, made in _made_up(prompts, ids)
+        ]
+    finally:
+        await prepared.rewards.close()
+    return changed, tried
+
+
+def try_findings(tried: Sequence[Try], *, has_labels: bool) -> Iterator[Finding]:
+    """What the made-up responses say of a reward; the last of them is the label itself."""
+    *hacks, label = tried
+    full = label.mean if has_labels and label.mean else None
+    for hack in hacks:
+        yield _of_hack(hack, full)
+    if has_labels and label.error is None:
+        if label.mean == 0:
+            text = "the label itself is worth 0: the reward reads responses of another form"
+            yield Finding(Level.WARN, "the label", f"{text}; see that the prompt asks for it")
+        else:
+            yield Finding(Level.OK, "the label", f"as the response is worth {label.mean:.3g}")
+
+
+def _of_hack(hack: Try, full: float | None) -> Finding:
+    if hack.mean is None:
+        return Finding(Level.FAIL, hack.name, f"cannot be scored: {hack.error}")
+    text = f"is worth {hack.mean:.3g} on average"
+    if full is not None and hack.mean > _FREE * full:
+        return Finding(
+            Level.WARN, hack.name, f"{text}, the label itself {full:.3g}: a model will find that out"
+        )
+    return Finding(Level.OK, hack.name, text)
+
+
+def _made_up(
+    prompts: Sequence[Prompt], ids: Sequence[list[int]]
+) -> Iterator[tuple[str, list[tuple[Prompt, list[int], str]]]]:
+    """Names and samples; the label itself comes last."""
+
+    def each(texts: Sequence[str]) -> list[tuple[Prompt, list[int], str]]:
+        return list(zip(prompts, ids, texts, strict=True))
+
+    yield "empty response", each([""] * len(prompts))
+    yield "response '0'", each(["0"] * len(prompts))
+    yield "prompt repeated", each([_words(prompt) for prompt in prompts])
+    yield "the label", each([gold(prompt) for prompt in prompts])
+
+
+def _words(prompt: Prompt) -> str:
+    if isinstance(prompt.messages, str):
+        return prompt.messages
+    return "\n".join(str(message.get("content", "")) for message in prompt.messages)
+
+
+def _sample(prompt: Prompt, ids: list[int], text: str, *, stop: int) -> Sample:
+    (sample,) = new_group(0, prompt, first_index=0, size=1).samples
+    sample.sequence = Tokens.context(ids) + Tokens.drawn([stop], [-1.0], [0])
+    sample.prompt_length, sample.response, sample.status = len(ids), text, Status.COMPLETED
+    return sample
+
+
+async def _try(rewards: Rewards, name: str, prompts: Sequence[Prompt], samples: Sequence[Sample]) -> Try:
+    values: list[float] = []
+    for prompt, sample in zip(prompts, samples, strict=True):
+        try:
+            values.append(await _value(rewards, sample, prompt))
+        except Recorded as failed:
+            return Try(name, None, str(failed))
+    return Try(name, sum(values) / len(values))
+
+
+async def _value(rewards: Rewards, sample: Sample, prompt: Prompt) -> float:
+    if rewards.is_group:
+        (scores,) = await rewards.score_group([sample], prompt.reward)
+        return scores.value
+    return (await rewards.score(sample, prompt.reward)).value
+
+
+async def _changed(rewards: Rewards, group: Group) -> int:
+    """Samples whose reward is another the second time."""
+    if any(sample.reward is None for sample in group.samples):
+        return 0
+    before, samples = [sample.reward for sample in group.samples], deepcopy(group.samples)
+    for sample in samples:
+        sample.reward, sample.scores = None, {}
+    try:
+        if rewards.is_group:
+            after = [scores.value for scores in await rewards.score_group(samples, group.prompt.reward)]
+        else:
+            after = [await _value(rewards, sample, group.prompt) for sample in samples]
+    except Recorded:
+        return len(samples)
+    return sum(one != two for one, two in zip(before, after, strict=True))
