@@ -3,8 +3,7 @@
 
 def buffer_filter(args, rollout_id, buffer, num_samples):
     """The source's form: groups, the latest first; what is taken is taken out."""
-    taken = [buffer.pop() for _ in range(min(len(buffer), num_samples))]
-    return taken
+    return [buffer.pop() for _ in range(min(len(buffer), num_samples))]
 
 
 def best_first(args, buffer, num_samples):

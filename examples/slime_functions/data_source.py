@@ -1,4 +1,4 @@
-"""Data sources as slime's users write them: one of their own, and a function for a hook that adds groups back."""
+"""A data source as slime's users write one, and a function that adds groups back to a source."""
 
 import copy
 

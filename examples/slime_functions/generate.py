@@ -1,4 +1,4 @@
-"""Generate functions as slime's users write them: its source's form, and its page's with a tool in several turns.
+"""Generate functions as slime's users write them: the form of its source; that of its page, with a tool.
 
 Nothing here knows of strop. The model is asked over HTTP, and every token of a reply is trained with the
 log-prob that the engine gave; what the tool says is not.

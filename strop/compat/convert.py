@@ -23,6 +23,7 @@ def to_slime(
     if key is not None and reward is not None:
         reward = {**sample.scores, key: reward}
     offsets = sample.extras.get("top_p_token_offsets")
+    is_blank = len(sample.sequence) == 0
     return SlimeSample(
         group_index=sample.group_id,
         index=sample.index,
@@ -33,9 +34,9 @@ def to_slime(
         response_length=sample.response_length,
         label=sample.label,
         reward=reward,
-        loss_mask=sample.loss_mask,
+        loss_mask=None if is_blank else sample.loss_mask,
         weight_versions=sample.weight_versions,
-        rollout_log_probs=sample.rollout_log_probs,
+        rollout_log_probs=None if is_blank else sample.rollout_log_probs,
         rollout_top_p_token_ids=None if offsets is None else sample.extras["top_p_token_ids"].tolist(),
         rollout_top_p_token_offsets=None if offsets is None else offsets.tolist(),
         rollout_routed_experts=sample.extras.get("routed_experts"),

@@ -187,11 +187,14 @@ def _saved(sample: Sample) -> dict[str, Any]:
 
 
 def _restored(saved: dict[str, Any]) -> Sample:
-    task = saved.pop("task")
-    sample = Sample.from_dict(saved)
+    task = saved["task"]
+    sample = Sample.from_dict({name: value for name, value in saved.items() if name != "task"})
     if task is not None:
         messages = task["messages"]
-        sample.task = Prompt(
-            **{**task, "messages": messages if isinstance(messages, str) else tuple(messages)}
-        )
+        sequences = {
+            "messages": messages if isinstance(messages, str) else tuple(messages),
+            "tools": tuple(task["tools"]),
+            "media": tuple(task["media"]),
+        }
+        sample.task = Prompt(**{**task, **sequences})
     return sample
