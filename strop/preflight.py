@@ -71,10 +71,7 @@ def prepare(config: Config) -> Prepared:
     rewards, make_env = open_rewards(config.reward, names=slime.rewards), open_env(config.env)
     keep, generate = _open_keep(config.rollout.keep, slime), _open_generate(config.rollout.generate, slime)
     hooks = _open_hooks(config.rollout.hooks, slime)
-    for section in config.eval.datasets:
-        if section.reward is not None:
-            rewards.require(section.reward, where=f"eval.datasets.{section.name}.reward")
-    eval_sets = {section.name: _eval_set(section, config.prompts) for section in config.eval.datasets}
+    eval_sets = _open_eval_sets(config, rewards)
     opened = Opened(NoPrompts()) if is_slimes(config.prompts.source) else _open_training(config)
     if not model.is_dir():
         model = fetched(config.model)
@@ -113,6 +110,13 @@ def prepare(config: Config) -> Prepared:
         num_too_long=opened.num_too_long,
         template_notes=notes(probe(renderer), has_turns=has_turns(config)),
     )
+
+
+def _open_eval_sets(config: Config, rewards: Rewards) -> dict[str, list[Prompt]]:
+    for section in config.eval.datasets:
+        if section.reward is not None:
+            rewards.require(section.reward, where=f"eval.datasets.{section.name}.reward")
+    return {section.name: _eval_set(section, config.prompts) for section in config.eval.datasets}
 
 
 def _check_weights(config: Config, model: Path) -> None:
