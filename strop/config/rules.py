@@ -275,6 +275,7 @@ _IDLE = (
         "rollout.generate",
         lambda c: c.rollout.generate is not None and not is_slimes(c.rollout.generate),
     ),
+    _Idle(("reward.fn",), "reward.weights", lambda c: bool(c.reward.weights)),
     _Idle(("train.lora.alpha", "train.lora.targets"), "train.lora.rank", lambda c: c.train.lora.rank == 0),
     _Idle(("telemetry.show_sample_every",), "telemetry.sinks", lambda c: "console" not in c.telemetry.sinks),
     _Idle(

@@ -30,11 +30,6 @@ def check_single(section: Reward) -> None:
 
 def check_weights(section: Reward) -> None:
     """Of a section with `weights`. Raises PluginError."""
-    if section.fn != Reward.model_fields["fn"].default:
-        raise PluginError(
-            f"reward.fn = {section.fn!r} beside reward.weights: give one of them, or put {section.fn!r} into "
-            "reward.weights"
-        )
     _check_names(section.weights)
     for spec, options in section.options.items():
         if spec not in section.weights:

@@ -55,7 +55,7 @@ def serve(
     while (question := _read(questions)) is not None:
         before(CPU_S)
         equal = compare(question["answer"], question["label"], question["reduced"])
-        is_last = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > SPENT
+        is_last = _resident() > SPENT
         _write(replies, {"equal": equal, "last": is_last})
         if is_last:
             return
@@ -97,7 +97,9 @@ def comparison() -> Compare:
 def _confine() -> None:
     """Limits for good. Reading stays possible: libraries import parts of themselves late."""
     if sys.platform == "linux":
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        memory = MEMORY if most == resource.RLIM_INFINITY else min(MEMORY, most)
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     for limit in (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
         resource.setrlimit(limit, (0, 0))
     sys.addaudithook(refuse)
@@ -115,8 +117,17 @@ def refuse(event: str, arguments: tuple[Any, ...]) -> None:
 
 def _allow(seconds: int) -> None:
     """Until the process has used this many seconds more; the system counts whole ones."""
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + 1 + seconds, hard))
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    until = int(time.process_time()) + 1 + seconds
+    resource.setrlimit(
+        resource.RLIMIT_CPU, (until if most == resource.RLIM_INFINITY else min(until, most), most)
+    )
+
+
+def _resident() -> int:
+    """Most bytes that were in memory at one time."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def _read(questions: BinaryIO) -> dict[str, Any] | None:

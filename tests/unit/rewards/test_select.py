@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from strop.config.load import load_config
 from strop.config.tree import Reward
-from strop.errors import DataError, PluginError, RewardFailed
+from strop.errors import ConfigError, DataError, PluginError, RewardFailed
 from strop.rewards.call import Scorer
 from strop.rewards.open import open_rewards
 from strop.rewards.select import Rewards
@@ -119,10 +120,6 @@ async def test_when_one_part_fails_there_is_no_reward():
             "reward.weights: 'mine.py:length' and './mine.py:length' would both be recorded as 'length'; rename one",
         ),
         (
-            {"fn": "f1", "weights": {"exact": 1.0}},
-            "reward.fn = 'f1' beside reward.weights: give one of them, or put 'f1' into reward.weights",
-        ),
-        (
             {"weights": {"exact": 1.0}, "group": True},
             "reward.group = true: built-in rewards score one sample at a time; remove it, or put a function of your own into reward.weights",
         ),
@@ -144,6 +141,14 @@ def test_a_section_that_cannot_work_is_one_line(keys, message):
     with pytest.raises(PluginError) as caught:
         rewards(**keys)
     assert str(caught.value) == message
+
+
+def test_one_reward_beside_several_is_refused():
+    flags = "--model tiny --loop.steps 1 --prompts.files a.jsonl --reward.fn exact --reward.weights.f1 1"
+    with pytest.raises(
+        ConfigError, match=r'reward.fn = "exact" \(--reward.fn\) has no effect with reward.weights'
+    ):
+        load_config([], flags.split())
 
 
 async def test_one_score_of_a_table_is_the_reward_and_its_notes_are_left_out():
