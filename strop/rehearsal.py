@@ -50,4 +50,5 @@ async def rehearsal(prepared: Prepared, *, dtype: str | None = None) -> AsyncIte
         finally:
             serving.cancel()
             await prepared.rewards.close()
+            await prepared.slime.close()
             compute.close()

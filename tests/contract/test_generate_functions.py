@@ -57,7 +57,19 @@ async def two_turns(prompt, ctx):
     return [ctx.sample]
 
 
-FUNCTIONS = [f"{PATH}:one_reply", f"{PATH}:best_of_two", f"{PATH}:two_turns"]
+async def two_parts(prompt, ctx):
+    """Two samples of one trajectory, as when a context is begun anew."""
+    made = [ctx.sample, ctx.part()]
+    for call, sample in enumerate(made):
+        ids = ctx.renderer.prompt(prompt)
+        out = await ctx.complete(ids, call=call)
+        sample.sequence, sample.prompt_length = Tokens.context(ids), len(ids)
+        sample.append_response_tokens(tokens=out.ids.tolist(), log_probs=out.logp.tolist())
+        sample.status = Status.COMPLETED
+    return made
+
+
+FUNCTIONS = [f"{PATH}:{name}" for name in ("one_reply", "best_of_two", "two_turns", "two_parts")]
 
 
 @pytest.fixture(params=FUNCTIONS, ids=lambda path: path.split(":")[1])
@@ -86,9 +98,9 @@ async def test_prompt_is_not_trained_and_the_response_fits_the_budget(generate):
 
 async def test_engine_sees_ids_that_stay_on_the_sample(generate):
     engine = Noise()
-    (sample,) = await group_of(generate, size=1, engine=engine)
+    samples = await group_of(generate, size=1, engine=engine)
     for request in engine.requests:
-        assert sample.tokens[: len(request.ids)] == request.ids.tolist()
+        assert all(sample.tokens[: len(request.ids)] == request.ids.tolist() for sample in samples)
 
 
 async def test_requests_at_one_time_have_ids_of_their_own(generate):
@@ -100,7 +112,8 @@ async def test_requests_at_one_time_have_ids_of_their_own(generate):
 async def test_samples_differ_and_the_same_group_is_the_same_again(generate):
     one, two = await group_of(generate), await group_of(generate)
     assert [s.tokens for s in one] == [s.tokens for s in two]
-    assert len({tuple(s.tokens) for s in one}) == 4
+    assert len({tuple(s.tokens) for s in one}) == len({s.index for s in one}) == len(one)
+    assert len({s.trajectory_id for s in one}) == 4
 
 
 async def test_prompt_is_left_as_it_was(generate):

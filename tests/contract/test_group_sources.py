@@ -14,7 +14,7 @@ from strop.errors import NothingToLearn
 from strop.prompts.procedural import ProceduralSource
 from strop.rollout.keep import reward_std
 from strop.rollout.rollouts import Rollouts
-from strop.sample import Status
+from strop.sample import Status, Tokens
 from strop.store.jsonl import Log
 from strop.store.ledger import Ledger, audit, read_ledger
 
@@ -29,16 +29,35 @@ async def odd(sample):
     return float(ord(sample.response[0]) % 2)
 
 
-def rollouts(ledger, *, reward, **keys):
+async def two_parts(prompt, ctx):
+    """Every other trajectory has two samples."""
+    made = [ctx.sample, ctx.part()] if ctx.sample.index % 2 else [ctx.sample]
+    for call, sample in enumerate(made):
+        ids = ctx.renderer.prompt(prompt)
+        out = await ctx.complete(ids, call=call)
+        sample.sequence, sample.prompt_length = Tokens.context(ids), len(ids)
+        sample.append_response_tokens(
+            tokens=out.ids.tolist(), log_probs=out.logp.tolist(), text=out_text(out)
+        )
+        sample.status = Status.COMPLETED
+    return made
+
+
+def out_text(out):
+    return bytes(out.ids[:-1].tolist()).decode()
+
+
+def rollouts(ledger, *, reward, generate=None, **keys):
     section = Rollout(batch_size=PER_STEP, samples_per_prompt=4, max_response_tokens=8, max_tries=8, **keys)
     source = ProceduralSource(task, options={}, seed=0)
-    player = player_of(Noise(), reward=reward)
+    player = player_of(Noise(), reward=reward, generate=generate)
     return Rollouts(player, source, section, keep=reward_std, ledger=ledger)
 
 
 SOURCES = {
     "rollouts": rollouts,
     "rollouts with a surplus": lambda ledger, reward: rollouts(ledger, reward=reward, over_sample=2),
+    "rollouts that fan out": lambda ledger, reward: rollouts(ledger, reward=reward, generate=two_parts),
 }
 
 
