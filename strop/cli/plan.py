@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
     else:
         print("\n".join(report(found, Machine.here(), times, untimed)))
         if advice:
-            print(f"  {advice}")
+            print(f"advice    {advice}")
     return 0 if found.fits else 1
 
 

@@ -125,6 +125,10 @@ def memory_of(config: Config, shape: Shape, load: Load, base: Base, *, updates: 
     if updates > 1:
         later = sizes.optimizer + sizes.passes
         moments.append(Moment("later updates", sizes.held + size["KV cache"] + later))
+    if updates and shape.adapted:
+        merged = shape.adapted * FLOAT  # what is written is the whole model with its adapters merged in
+        kept = sizes.optimizer + sizes.freed(updates=updates)
+        moments.append(Moment("checkpoint", sizes.held + size["KV cache"] + kept + merged))
     return Memory(parts, moments)
 
 

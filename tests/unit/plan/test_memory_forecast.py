@@ -46,6 +46,12 @@ def test_adapters_have_gradients_and_moments_and_the_engine_a_merged_copy():
     assert part(kl, "reference") == 0, "the reference is the model with its adapters off"
 
 
+def test_a_checkpoint_of_adapters_merges_them_into_a_copy():
+    shape = Shape(**{**{f: getattr(SHAPE, f) for f in SHAPE.__slots__}, "adapters": 1000, "adapted": 500_000})
+    assert "checkpoint" in moments(forecast("--train.lora.rank", "8", shape=shape))
+    assert "checkpoint" not in moments(forecast())
+
+
 def test_a_reference_is_the_model_once_more():
     assert part(forecast("--algo.kl_loss_coef", "0.1"), "reference") == 4_000_000
 
