@@ -1,6 +1,6 @@
 """All that can be found wrong before a run begins: files, functions, model, data. No weights are loaded."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -71,14 +71,16 @@ def prepare(config: Config) -> Prepared:
     rewards, make_env = open_rewards(config.reward, names=slime.rewards), open_env(config.env)
     keep, generate = _open_keep(config.rollout.keep, slime), _open_generate(config.rollout.generate, slime)
     hooks = _open_hooks(config.rollout.hooks, slime)
-    eval_sets = _open_eval_sets(config, rewards)
-    opened = Opened(NoPrompts()) if is_slimes(config.prompts.source) else _open_training(config)
+    reading = _as_read(config)
+    eval_sets = _open_eval_sets(reading, rewards)
+    opened = Opened(NoPrompts()) if is_slimes(config.prompts.source) else _open_training(reading)
     if not model.is_dir():
         model = fetched(config.model)
         slime.move_model(model)
     if is_slimes(config.prompts.source):
         opened = Opened(slime.source())
-    renderer = _open_renderer(config.prompts, model)
+    first = look_ahead(opened.source, config.rollout.batch_size)
+    renderer = _open_renderer(_as_rendered(config, chain(first, *eval_sets.values())), model)
     _check_stops(config, renderer)
     if config.prompts.max_tokens is not None and not is_slimes(config.prompts.source):
         opened = drop_long(opened, renderer, max_tokens=config.prompts.max_tokens)
@@ -110,6 +112,20 @@ def prepare(config: Config) -> Prepared:
         num_too_long=opened.num_too_long,
         template_notes=notes(probe(renderer), has_turns=has_turns(config)),
     )
+
+
+def _as_read(config: Config) -> Config:
+    """A generate function of slime's renders its prompts itself, so rows may hold messages in any case."""
+    if not is_slimes(config.rollout.generate):
+        return config
+    prompts = config.prompts.model_copy(update={"chat_template": True})
+    return config.model_copy(update={"prompts": prompts})
+
+
+def _as_rendered(config: Config, prompts: Iterable[Prompt]) -> Prompts:
+    """Messages are measured as the template shows them, whoever renders them later."""
+    holds_messages = any(not isinstance(prompt.messages, str) for prompt in prompts)
+    return (_as_read(config) if holds_messages else config).prompts
 
 
 def _open_eval_sets(config: Config, rewards: Rewards) -> dict[str, list[Prompt]]:

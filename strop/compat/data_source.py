@@ -174,11 +174,16 @@ def blank(sample: Sample) -> Sample:
 
 
 def _files(args: Any) -> PromptSource:
-    section = args.strop_config.prompts.model_copy(update={"source": None, "options": {}})
-    opened = open_prompts(section)
-    if section.max_tokens is not None:
-        renderer = open_renderer(Path(args.hf_checkpoint), chat_template=section.chat_template)
-        opened = drop_long(opened, renderer, max_tokens=section.max_tokens)
+    """Rows as they are: whether messages can be shown is found when they are rendered."""
+    own = args.strop_config.prompts
+    opened = open_prompts(own.model_copy(update={"source": None, "options": {}, "chat_template": True}))
+    if own.max_tokens is not None:
+        renderer = open_renderer(
+            Path(args.hf_checkpoint),
+            chat_template=own.chat_template,
+            template_kwargs=own.chat_template_kwargs,
+        )
+        opened = drop_long(opened, renderer, max_tokens=own.max_tokens)
     return opened.source
 
 
