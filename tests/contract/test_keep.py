@@ -136,3 +136,14 @@ def test_the_filter_sees_the_reward_as_the_reward_function_gave_it():
     for sample in group.samples:
         sample.scores = {"shaped": 0.5}
     assert reward_std(group) is True
+
+
+def test_a_filter_may_compare_one_score_of_a_reward_that_is_shaped_by_length():  # NeMo#2478
+    def right_or_wrong(group):
+        return len({sample.scores["exact"] for sample in group.samples}) > 1
+
+    group = group_of([1.0 - 0.1 * length for length in range(4)])
+    for sample in group.samples:
+        sample.scores = {"exact": 1.0, "length": float(sample.response_length)}
+    assert judge(group, reward_std) is None
+    assert judge(group, right_or_wrong) == Drop("rollout.keep")

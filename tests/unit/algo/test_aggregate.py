@@ -33,6 +33,12 @@ def test_four_modes_are_four_different_weightings(aggregation, weights):  # verl
     assert weigh(aggregation, [1, 1, 0, 1], [0, 0, 0, 1]) == pytest.approx(weights)
 
 
+@pytest.mark.parametrize("aggregation", MODES[:2])
+def test_mean_of_a_sequence_leaves_tokens_out_that_are_not_trained(aggregation):  # AReaL#1346
+    weights = weigh(aggregation, [1, 1, 0, 0], [0] * 4)
+    assert float(weights @ np.array([1, 1, 10, 10])) == 1.0
+
+
 @pytest.mark.parametrize("aggregation", MODES[1:])
 def test_fully_masked_trajectory_is_not_counted(aggregation):
     with_it = weigh(aggregation, [1, 1, 0, 0], [0, 0, 1, 1])

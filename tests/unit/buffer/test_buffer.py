@@ -48,3 +48,16 @@ async def test_take_waits_for_enough_groups():
     buffer = Buffer(groups_per_step=2, staleness=0)
     await buffer.put(groups(0))
     assert await waits(buffer.take(2))
+
+
+async def test_of_ten_groups_four_are_taken_and_six_stay_in_their_order():
+    buffer = Buffer(groups_per_step=10, staleness=0)
+    await buffer.put(groups(*range(10)))
+    assert [g.id for g in await buffer.take(4)] == [0, 1, 2, 3]
+    assert [g.id for g in await buffer.take(6)] == [4, 5, 6, 7, 8, 9]
+
+
+async def test_finished_groups_never_wait_to_be_put():
+    buffer = Buffer(groups_per_step=4, staleness=0)
+    assert not await waits(buffer.put(groups(*range(1001))))
+    assert [g.id for g in await buffer.take(1001)] == list(range(1001))

@@ -182,6 +182,17 @@ async def test_held_out_prompts_are_never_shuffled_and_each_is_asked_once(tmp_pa
     assert len({request.id for request in engine.requests}) == len(engine.requests) == 12
 
 
+async def test_two_prompts_of_the_same_text_are_evaluated_as_two(tmp_path):  # verl#3280
+    (tmp_path / "rows.jsonl").write_text("".join(f'{{"prompt": "a", "label": {n}}}\n' for n in (0, 1)))
+    section = SECTION.model_copy(update={"source": None, "n": None, "files": [str(tmp_path / "rows.jsonl")]})
+    result = await evaluated(
+        reward=lambda sample: float(sample.label), prompts=open_eval_set(section, Prompts()), section=section
+    )
+    assert [(group.prompt.label, group.rewards) for group in result.groups] == [(0, [0, 0]), (1, [1, 1])]
+    assert (result.n, result.mean, result.pass_at[1], result.pass_at[2]) == (2, 0.5, 0.5, 0.5)
+    assert result.stderr == pytest.approx(0.5)
+
+
 async def test_a_prompt_of_small_budget_leaves_the_others_theirs():  # slime: one dict is shared by all
     engine = Noise()
     small = Prompt(id="small", messages="a", label="a", metadata={"max_response_tokens": 3})
