@@ -91,7 +91,7 @@ class Absorb:
         self._rest(given, sample)
 
     def _rest(self, given: SlimeSample, sample: Sample) -> None:
-        sample.response, sample.metadata = given.response, given.metadata
+        sample.response, sample.metadata = given.response or "", given.metadata
         sample.remove_sample = bool(given.remove_sample)
         sample.status = Status(given.status)
         if given.non_generation_time > sample.non_generation_time:

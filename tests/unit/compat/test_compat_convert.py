@@ -5,6 +5,7 @@ import pytest
 
 from strop.compat.convert import Absorb, scores_of, to_slime
 from strop.compat.sample import Sample as SlimeSample
+from strop.rewards.choices import gpqa
 from strop.sample import Sample, Status, Tokens
 
 PROMPT = [1, 2]
@@ -80,6 +81,12 @@ def test_there_and_back_is_the_same():
         own.rollout_log_probs,
     )
     assert again.sequence == own.sequence
+
+
+def test_a_response_that_a_function_left_without_text_is_empty_text_which_is_worth_0():
+    own = absorbed(given(response=None))
+    own.label = "B"
+    assert (own.response, gpqa(own)) == ("", 0)
 
 
 WRONG = {

@@ -1,5 +1,6 @@
 """slime's `Sample`: round trips and growth, with the values of slime's own contract."""
 
+from dataclasses import fields
 from types import SimpleNamespace
 
 import numpy as np
@@ -34,9 +35,23 @@ def test_every_field_survives_a_round_trip():
         metadata={"a": 1},
         session_id="s",
         non_generation_time=0.5,
+        multimodal_inputs={"images": ["a.png"]},
+        multimodal_train_inputs={"pixels": [0.5]},
+        multimodal_train_input_id="i",
+        apply_chat_template_kwargs={"thinking": False},
+        rollout_top_p_token_ids=[2, 3, 4],
+        rollout_top_p_token_offsets=[0, 2, 3],
+        rollout_routed_experts=[[[0, 1]], [[1, 0]]],
+        teacher_log_probs=[-0.25, -0.5],
+        generate_function_path="a:b",
+        custom_rm_path="c:d",
+        train_metadata={"b": 2},
         task=Prompt(id="p", messages="?"),
     )
     sample.spec_info.spec_verify_ct = 7
+    sample.prefix_cache_info.cached_tokens = 50
+    blank = Sample()
+    assert [f.name for f in fields(Sample) if getattr(sample, f.name) == getattr(blank, f.name)] == []
     again = Sample.from_dict(sample.to_dict())
     assert again == sample
     assert sample.to_dict()["status"] == "truncated"
