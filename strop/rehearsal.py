@@ -27,12 +27,12 @@ class Rehearsal:
 
 
 @asynccontextmanager
-async def rehearsal(prepared: Prepared, *, dtype: str | None = None) -> AsyncIterator[Rehearsal]:
-    """The engine serves while the block runs. `dtype`: of its weights, instead of `engine.dtype`."""
+async def rehearsal(prepared: Prepared) -> AsyncIterator[Rehearsal]:
+    """The engine serves while the block runs."""
     config, compute = prepared.config, Compute()
     torch.set_num_threads(prepared.plan.threads)
     dtypes = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-    model = load_model(prepared.model, dtypes[dtype or config.engine.dtype])
+    model = load_model(prepared.model, dtypes[config.engine.dtype])
     engine = LocalEngine(
         model,
         compute,

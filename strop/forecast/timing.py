@@ -8,12 +8,15 @@ from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
+import torch
 
 from strop.algo.batch import Batch, make_batch
 from strop.algo.open import open_algorithm
 from strop.config.tree import Config
 from strop.engines.base import Request
 from strop.forecast.load import Lengths, Load
+from strop.nn.loading import load_model
+from strop.nn.lora import Adapters
 from strop.preflight import Prepared
 from strop.rehearsal import Rehearsal, rehearsal
 from strop.rollout.sampling import run_sampling
@@ -90,7 +93,7 @@ def measure(prepared: Prepared, lengths: Lengths, load: Load, prompts: list[Prom
 
 async def _measure(prepared: Prepared, lengths: Lengths, load: Load, prompts: list[Prompt]) -> Speed:
     ids = [np.asarray(prepared.renderer.prompt(prompt), np.int32) for prompt in prompts]
-    async with rehearsal(prepared, dtype="float32") as stage:
+    async with rehearsal(prepared) as stage:
         size = prepared.config.rollout.samples_per_prompt
         rows = list(islice((each for one in cycle(ids) for each in [one] * size), load.rollout.rows))
         drawn = min(_DRAWN, max(1, prepared.config.rollout.max_response_tokens - 1))
@@ -138,7 +141,11 @@ def _batch(prepared: Prepared, ids: list[Any], lengths: Lengths, load: Load) -> 
 async def _train(stage: Rehearsal, prepared: Prepared, batch: Batch) -> float:
     config = prepared.config
     algorithm = open_algorithm(config.algo.model_copy(update={"kl_loss_coef": 0.0}), num_updates=1)
-    trainer = LocalTrainer(Models(stage.model), config.train, algorithm, stage.compute, total_updates=1)
+    is_wide = config.engine.dtype == "float32"
+    policy = stage.model if is_wide else load_model(prepared.model, torch.float32)
+    adapters = Adapters(policy, config.train.lora, seed=0) if config.train.lora.rank else None
+    models = Models(policy, None, adapters)
+    trainer = LocalTrainer(models, config.train, algorithm, stage.compute, total_updates=1)
     batch.advantage = np.ones(batch.num_tokens, np.float32)  # every sample counts, whatever its group
     began = time.perf_counter()
     metrics = await trainer.step(batch)

@@ -85,3 +85,10 @@ def test_lengths_may_be_those_of_a_run(plan, tmp_path):
     _, out, _ = plan("--no-probe", "--json", "--measured", str(tmp_path / "run"))
     found = json.loads(out)
     assert (found["response_tokens"], found["response_is_measured"]) == (2.5, True)
+
+
+@pytest.mark.parametrize("flags", [["--train.lora.rank", "4"], ["--engine.dtype", "bfloat16"]])
+def test_the_probe_draws_and_trains_as_the_run_would(plan, flags):
+    code, out, _ = plan("--json", *flags)
+    times = json.loads(out)["time"]
+    assert (code, times["step_s"] > 0, times["total_s"] >= 3 * times["step_s"]) == (0, True, True)
