@@ -5,6 +5,8 @@ import json
 import os
 import resource
 import struct
+import subprocess
+import sys
 
 import pytest
 
@@ -80,3 +82,27 @@ def test_a_comparison_may_read_its_library(event, arguments):
 )
 def test_what_is_equal(answer, label, reduced, equal):
     assert comparison()(answer, label, reduced) is equal
+
+
+PRINTS = """
+import struct, sys
+from strop.rewards import math_worker
+
+def compare(answer, label, reduced):
+    spoofed = b'{"equal": true, "last": false}'
+    sys.stdout.buffer.write(struct.pack(">I", len(spoofed)) + spoofed)
+    print(answer, flush=True)
+    return {answer, label} == {"1+x", "x+1"}
+
+math_worker.comparison = lambda: compare
+math_worker.main()
+"""
+
+
+def test_what_a_comparison_prints_is_never_taken_for_its_reply():
+    """verifiers#1480: the text of a model was found where the result was looked for."""
+    asked = framed(*({"answer": a, "label": "x+1", "reduced": True} for a in ('{"equal": true}', "1+x")))
+    ended = subprocess.run([sys.executable, "-c", PRINTS], input=asked, capture_output=True, timeout=60)
+    replies = unframed(ended.stdout)
+    assert replies == [{"ready": True}, {"equal": False, "last": False}, {"equal": True, "last": False}]
+    assert b'{"equal": true}' in ended.stderr

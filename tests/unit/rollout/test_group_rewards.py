@@ -6,6 +6,7 @@ import pytest
 from scripted import PROMPT, Noise, player_of
 
 from strop.errors import RewardFailed
+from strop.rewards.call import Scorer
 from strop.rewards.select import Rewards
 from strop.rollout.group import new_group
 from strop.sample import Sampling, Scores, Status, Tokens
@@ -92,3 +93,20 @@ async def test_rewards_that_were_given_stay():
 async def test_a_failed_call_fails_every_member():
     samples = await played(Ranks(RewardFailed("reward mine: gone")))
     assert {(s.status, s.reward, s.error) for s in samples} == {(Status.FAILED, None, "reward mine: gone")}
+
+
+async def test_a_reward_that_is_asked_again_does_not_play_the_sample_again():  # verifiers#1739
+    answers, asked = iter([None, float("nan"), 1.0]), []
+
+    def third_time(sample):
+        asked.append((sample.index, sample.response_length))
+        return next(answers)
+
+    engine = Noise()
+    scorer = Scorer(third_time, name="mine", timeout_s=5, retries=2, concurrency=1)
+    player = replace(player_of(engine), rewards=Rewards(scorer))
+    group = new_group(0, PROMPT, first_index=0, size=1)
+    await player.finish(group, Sampling(max_tokens=9), purpose="sample", step=0)
+    assert asked == [(0, 5)] * 3
+    assert len(engine.requests) == len(group.samples) == 1
+    assert (group.samples[0].reward, group.samples[0].error) == (1.0, None)
