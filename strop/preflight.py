@@ -16,7 +16,7 @@ from strop.plugins import check_call, resolve
 from strop.prompts.base import PromptSource
 from strop.prompts.checks import Room, refuse_unstorable
 from strop.prompts.none import NoPrompts
-from strop.prompts.open import Opened, drop_long, look_ahead, open_eval_set, open_prompts
+from strop.prompts.open import Opened, drop_long, drop_refused, look_ahead, open_eval_set, open_prompts
 from strop.prompts.read import BadRows
 from strop.render.base import Renderer
 from strop.render.messages import as_messages
@@ -82,6 +82,8 @@ def prepare(config: Config) -> Prepared:
     first = look_ahead(opened.source, config.rollout.batch_size)
     renderer = _open_renderer(_as_rendered(config, chain(first, *eval_sets.values())), model)
     _check_stops(config, renderer)
+    if config.prompts.on_bad_row == "skip":
+        opened = drop_refused(opened, renderer)
     if config.prompts.max_tokens is not None and not is_slimes(config.prompts.source):
         opened = drop_long(opened, renderer, max_tokens=config.prompts.max_tokens)
     ahead = look_ahead(opened.source, config.rollout.batch_size)

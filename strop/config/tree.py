@@ -72,8 +72,8 @@ class Prompts(Section):
     max_tokens: int | None = key(None, slime="--rollout-max-prompt-len", ge=1)
     """Rows whose prompts are longer than this are left out, and counted."""
     on_bad_row: Literal["stop", "skip"] = key("stop")
-    """What a malformed row does: it is an error before the run begins, or is left out and counted. Of a
-    held-out set it always is an error."""
+    """What a malformed row does, or one that the chat template refuses: it is an error before the run begins,
+    or is left out and counted. Of a held-out set it always is an error."""
     shuffle: bool = key(True)
     """A new order in each epoch, from `seed` and the epoch alone. slime: --rollout-shuffle."""
     seed: int = key(42, slime="--rollout-seed", ge=0)

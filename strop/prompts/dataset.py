@@ -42,6 +42,11 @@ class DatasetSource:
             )
         return DatasetSource(kept, shuffle=self._shuffle, seed=self._seed)
 
+    def only(self, keeps: Callable[[Prompt], bool]) -> "DatasetSource":
+        """Another source, at its beginning, of the prompts that `keeps` says yes to. Raises DataError if it
+        does to none."""
+        return DatasetSource([p for p in self._prompts if keeps(p)], shuffle=self._shuffle, seed=self._seed)
+
     def next(self, n: int) -> list[Prompt]:
         """The next `n` prompts, always exactly n; the end of an epoch is crossed without a gap."""
         taken: list[Prompt] = []

@@ -1,6 +1,6 @@
 """The `prompts` and `eval.datasets` sections → prompts: files read, functions found, everything checked."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -76,8 +76,32 @@ def drop_long(opened: Opened, renderer: Renderer, *, max_tokens: int) -> Opened:
 
     Order is kept, and prompts are never cut. Raises DataError if none of a data set is that short.
     """
-    source = _shortened(opened.source, renderer, max_tokens=max_tokens)
+
+    def tokens_of(prompt: Prompt) -> int:
+        return len(renderer.prompt(prompt))
+
+    source = _each_data_set(opened.source, lambda data: data.shortened(tokens_of, max_tokens=max_tokens))
     return replace(opened, source=source, num_too_long=_num_rows(opened.source) - _num_rows(source))
+
+
+def drop_refused(opened: Opened, renderer: Renderer) -> Opened:
+    """The same without the rows that cannot be shown to the model, which count as malformed: a chat template
+    may refuse a role, or two messages in a row. Raises DataError if none of a data set is left."""
+    refused: list[str] = []
+
+    def is_shown(prompt: Prompt) -> bool:
+        try:
+            renderer.prompt(prompt)
+        except DataError as caught:
+            refused.append(str(caught))
+            return False
+        return True
+
+    try:
+        source = _each_data_set(opened.source, lambda data: data.only(is_shown))
+    except DataError as caught:
+        raise DataError(f"{caught} that can be rendered; for one, {refused[-1]}") from caught
+    return replace(opened, source=source, bad=opened.bad + BadRows(len(refused), "".join(refused[:1])))
 
 
 def look_ahead(source: PromptSource, n: int) -> list[Prompt]:
@@ -144,19 +168,15 @@ def _procedural(source: str | None, options: Mapping[str, Any], *, seed: int, wh
         raise DataError(f"{where}.source = {source!r}: {caught}") from caught
 
 
-def _shortened(source: PromptSource, renderer: Renderer, *, max_tokens: int) -> PromptSource:
+def _each_data_set(source: PromptSource, change: Callable[[DatasetSource], DatasetSource]) -> PromptSource:
     if isinstance(source, MixtureSource):
-        return MixtureSource(
-            [_shortened_part(part, renderer, max_tokens=max_tokens) for part in source.parts]
-        )
-    if isinstance(source, DatasetSource):
-        return source.shortened(lambda prompt: len(renderer.prompt(prompt)), max_tokens=max_tokens)
-    return source
+        return MixtureSource([_changed_part(part, change) for part in source.parts])
+    return change(source) if isinstance(source, DatasetSource) else source
 
 
-def _shortened_part(part: MixturePart, renderer: Renderer, *, max_tokens: int) -> MixturePart:
+def _changed_part(part: MixturePart, change: Callable[[DatasetSource], DatasetSource]) -> MixturePart:
     try:
-        return replace(part, source=_shortened(part.source, renderer, max_tokens=max_tokens))
+        return replace(part, source=_each_data_set(part.source, change))
     except DataError as caught:
         raise DataError(f"prompts.mixture.{part.name}: {caught}") from caught
 

@@ -171,3 +171,24 @@ def test_a_model_of_other_weights_is_refused_last(prepared, tiny_dir, tmp_path):
     (model / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 3}))
     with pytest.raises(InputError, match=r"weight model\.layers\.2\.input_layernorm\.weight is missing"):
         prepared("", model=model)
+
+
+def test_a_row_that_the_template_refuses_does_not_end_a_run_that_leaves_bad_rows_out(tmp_path, prepared):
+    """open-instruct#1806, prime-rl#2261: one row that could not be rendered ended the whole preparation."""
+    rows = [[{"role": role, "content": "a"}] for role in ("user", "critic", "user", "critic")]
+    path = tmp_path / "roles.jsonl"
+    path.write_text("".join(json.dumps({"prompt": row, "label": "a"}) + "\n" for row in rows))
+    flags = f"--prompts.files {path} --prompts.shuffle false"
+    with pytest.raises(InputError, match=r"^roles.jsonl:2: .*got 'critic'"):
+        prepared(flags)
+    left = prepared(f"{flags} --prompts.on_bad_row skip")
+    assert [prompt.id for prompt in left.source.next(3)] == [
+        "roles.jsonl:1",
+        "roles.jsonl:3",
+        "roles.jsonl:1",
+    ]
+    assert left.bad_rows.count == 2
+    assert left.bad_rows.first.startswith("roles.jsonl:2: ")
+    path.write_text(json.dumps({"prompt": rows[1], "label": "a"}))
+    with pytest.raises(InputError, match=r"holds no prompts that can be rendered; for one, roles.jsonl:1: "):
+        prepared(f"{flags} --prompts.on_bad_row skip")
