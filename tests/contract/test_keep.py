@@ -92,6 +92,7 @@ def test_a_reward_that_is_no_number_drops_the_group(keep, reward):
         ([0.0, 1.0], True),
         ([0.0, 0.0], Drop("all rewards equal: 0")),
         ([0.1] * 8, Drop("all rewards equal: 0.1")),
+        ([0.1] * 7, Drop("all rewards equal: 0.1")),  # whose mean is not 0.1
         ([0.3, 0.1 + 0.2], Drop("all rewards equal: 0.3")),
         ([1.0], Drop("all rewards equal: 1")),
         ([0.0, 1e-6], True),
