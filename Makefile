@@ -35,9 +35,10 @@ run: $(STAMP)
 	$(BIN)/strop model pull smollm2-135m
 	$(BIN)/strop train examples/numbers/run.toml
 
-# Two workers with one compute thread each: two teams of threads on two cores would wait for each other.
+# Two workers with one compute thread each: two teams of threads on two cores would wait for each other. Compiled
+# files are written even where the environment says not to: both workers and every command they start read them.
 test: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -q -m slow
