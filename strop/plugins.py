@@ -15,9 +15,10 @@ import sysconfig
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from strop.errors import InputError, PluginError, Recorded, StropError, boundary, first_line
@@ -177,18 +178,27 @@ def _load_file(path: Path, *, where: str) -> ModuleType:
     if name in sys.modules:
         return sys.modules[name]
     _importable(path.parent)
-    found = importlib.util.spec_from_file_location(name, path)
-    assert found is not None
-    assert found.loader is not None
+    loader = _FromSource(name, str(path))
+    found = ModuleSpec(name, loader, origin=str(path))
+    found.has_location = True
     module = importlib.util.module_from_spec(found)
     sys.modules[name] = module  # before it runs: dataclasses and pickle look modules up by name
     try:
         with user_code(PluginError, where):
-            found.loader.exec_module(module)
+            loader.exec_module(module)
     except StropError:
         del sys.modules[name]
         raise
     return module
+
+
+class _FromSource(SourceFileLoader):
+    """Compiles the file as it is. A compiled one beside it would be taken for it when both are of one second
+    and one length, as they are while someone tries things out; and nothing is written beside it."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
 
 
 def _load_module(name: str, *, where: str) -> ModuleType:

@@ -55,7 +55,7 @@ def serve(
     while (question := _read(questions)) is not None:
         before(CPU_S)
         equal = compare(question["answer"], question["label"], question["reduced"])
-        is_last = _resident() > SPENT
+        is_last = resident() > SPENT
         _write(replies, {"equal": equal, "last": is_last})
         if is_last:
             return
@@ -124,10 +124,13 @@ def _allow(seconds: int) -> None:
     )
 
 
-def _resident() -> int:
-    """Most bytes that were in memory at one time."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+def resident() -> int:
+    """Most bytes that were in memory at one time, of this program alone."""
+    if sys.platform != "linux":
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # ru_maxrss is kept when one program replaces another: it would be that of the run which started this one.
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
 
 
 def _read(questions: BinaryIO) -> dict[str, Any] | None:

@@ -9,7 +9,6 @@ OPTIONS = {
     "--wandb-projec p": "--wandb-projec: unknown flag; did you mean --wandb-project?",
     "--train.lorarank 4": "--train.lorarank: unknown flag; did you mean --train.lora.rank?",
     '--prompts.mixture [{name="a"}] --prompts.files []': '--prompts.mixture: prompts.mixture.0 has no prompts: prompts.mixture.0.files is empty and prompts.mixture.0.source is unset; give prompts.mixture.0.files = ["data.jsonl"] or prompts.mixture.0.source = "file.py:name"',
-    '--prompts.mixture [{name="a",files=["data.jsonl"]}]': 'run.toml:3: prompts.files = ["HERE/data.jsonl"] (run.toml:3) and prompts.mixture (--prompts.mixture) exclude each other; remove one',
     '--prompts.mixture [{name="a",files=["data.jsonl"]},{name="a",files=["data.jsonl"]}] --prompts.files []': '--prompts.mixture: prompts.mixture.1.name = "a" is taken: prompts.mixture.0.name = "a" (--prompts.mixture); names must differ',
     '--prompts.mixture [{name="a",files=["data.jsonl"],weight=0}] --prompts.files []': "--prompts.mixture: prompts.mixture.0.weight = 0 must be more than 0; the default is 1.0",
     '--prompts.mixture [{name="a",files=["data.jsonl"],wieght=1}] --prompts.files []': "--prompts.mixture: prompts.mixture.0.wieght is unknown; did you mean prompts.mixture.0.weight?",

@@ -109,6 +109,10 @@ FILES = {
         'run.toml:5: prompts.files = ["/data/a.jsonl"] (run.toml:5) and prompts.source = "/t.py:f" (run.toml:6) '
         "exclude each other; remove one"
     ),
+    "mixture = [{name = 'a', files = ['/data/b.jsonl']}]": (
+        'run.toml:5: prompts.files = ["/data/a.jsonl"] (run.toml:5) and prompts.mixture (run.toml:6) exclude each '
+        "other; remove one"
+    ),
     "options = {a = 1}": (
         "run.toml:6: prompts.options = {a = 1} needs prompts.source; remove it, or name a source"
     ),

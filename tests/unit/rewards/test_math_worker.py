@@ -3,14 +3,13 @@
 import io
 import json
 import os
-import resource
 import struct
 import subprocess
 import sys
 
 import pytest
 
-from strop.rewards.math_worker import CPU_S, SPENT, comparison, refuse, serve
+from strop.rewards.math_worker import CPU_S, SPENT, comparison, refuse, resident, serve
 
 
 def framed(*messages):
@@ -36,7 +35,7 @@ def test_questions_are_answered_until_they_end_or_memory_is_short():
         lambda answer, label, reduced: answer == label and reduced,
         before=allowed.append,
     )
-    is_large = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > SPENT
+    is_large = resident() > SPENT
     expected = [{"equal": True, "last": is_large}, {"equal": False, "last": is_large}]
     assert unframed(replies.getvalue()) == expected[: 1 if is_large else 2]
     assert set(allowed) == {CPU_S}
