@@ -5,6 +5,7 @@ import torch
 
 from strop.algo.kl import estimate_kl
 from strop.algo.losses import clipped_surrogate
+from strop.config.tree import Algo
 
 
 def surrogate(ratios, advantages, *, clip_low=0.2, clip_high=0.28, dual_clip=None):
@@ -74,3 +75,16 @@ def test_k3_is_not_negative_near_zero_in_float32():
 @pytest.mark.parametrize("kind", ["k1", "k2", "k3", "low_var_kl"])
 def test_nan_surfaces(kind):
     assert estimate_kl(torch.zeros(1), torch.tensor([torch.nan]), kind=kind).isnan().all()
+
+
+def test_the_default_kl_pulls_towards_the_reference():  # slime's default, k1, has no gradient on average
+    def pull(kind):
+        scores_V = torch.tensor([0.5, 0.0, -0.5], requires_grad=True)
+        logp_V = scores_V.log_softmax(0)
+        kl_V = estimate_kl(logp_V, torch.zeros(3).log_softmax(0), kind=kind)
+        (logp_V.exp().detach() * kl_V).sum().backward()
+        return scores_V.grad
+
+    assert pull("k1").abs().max() < 1e-6
+    gradient = pull(Algo().kl_loss_type)
+    assert gradient[0] > 0.05 > -0.05 > gradient[2]
