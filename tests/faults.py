@@ -45,6 +45,7 @@ FAULTS: dict[str, Covered] = {
         "tests/unit/eval/test_evaluate.py::test_two_prompts_of_the_same_text_are_evaluated_as_two",
         "tests/unit/prompts/test_dataset_source.py::test_two_prompts_with_the_same_text_stay_two",
         "tests/unit/prompts/test_open_prompts.py::test_two_eval_rows_with_the_same_text_stay_two",
+        "tests/unit/train/test_packed_gradients.py::test_groups_of_the_same_text_share_the_prompt_and_nothing_else",
     ),
     # AReaL #1346: the advantage of a sequence averaged over what is not trained
     "C14": (

@@ -150,3 +150,21 @@ def test_sample_without_response_is_left_out(batch):
         temperature=1.0,
     )
     assert pack(empty, [0], max_tokens=100) == []
+
+
+def test_groups_of_the_same_text_share_the_prompt_and_nothing_else(tiny):
+    rng = np.random.default_rng(3)
+    prompt = rng.integers(0, 256, 6).tolist()
+    groups = [
+        Group(g, Prompt(id=str(g), messages=""), [sample(rng, 2 * g + i, g, prompt) for i in range(2)])
+        for g in range(2)
+    ]
+    twins = make_batch(groups, num_updates=1, max_response_tokens=32, temperature=0.7)
+    algo = algorithm()
+    algo.credit(twins)
+    (packed,) = pack(twins, range(4), max_tokens=10_000)
+    assert len(packed.ids) == 6 + sum(s.response_length - 1 for s in twins.samples)
+    assert not np.isclose(twins.rewards[:2].mean(), twins.rewards[2:].mean())
+    _, shared = gradients(tiny, twins, algo, max_tokens=10_000)
+    _, plain = one_at_a_time(tiny, twins, algo)
+    assert largest_difference(plain, shared) < 1e-5
