@@ -24,11 +24,12 @@ from strop.rollout.group import Player
 from strop.rollout.rollouts import Rollouts
 from strop.rollout.sampling import eval_sampling
 from strop.runtime.compute import Compute
+from strop.runtime.memory import peak_bytes
 from strop.runtime.plan import Plan
 from strop.sample import Group
 from strop.store.run_dir import RunDirectory
 from strop.store.samples import write_samples
-from strop.summary import Totals, peak_rss_gib, step_record
+from strop.summary import Totals, step_record
 from strop.sync.base import Transport
 from strop.sync.share import Share
 from strop.telemetry.base import Sink
@@ -290,7 +291,7 @@ class Run:
             "eval": self._totals.evals,
             "rollout_tokens_per_s": self._totals.rollout_tokens_per_s,
             "train_tokens_per_s": self._totals.train_tokens_per_s,
-            "peak_rss_gib": peak_rss_gib(),
+            "peak_rss_gib": peak_bytes() / 2**30,
         }
 
     def close(self) -> None:

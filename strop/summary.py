@@ -1,8 +1,6 @@
 """The numbers of a step and of a run: one record a step, and the totals that a checkpoint carries on."""
 
 import math
-import resource
-import sys
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -84,9 +82,3 @@ class Totals:
     def as_json(self) -> dict[str, Any]:
         """For a checkpoint."""
         return asdict(self)
-
-
-def peak_rss_gib() -> float:
-    """Largest resident memory of this process so far."""
-    unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is bytes there, KiB elsewhere
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30

@@ -40,9 +40,19 @@ def memory_limits(root: Path = Path("/")) -> Iterator[int]:
 
 def resident_bytes(root: Path = Path("/")) -> int:
     """Memory of this process that is in use; where /proc is not there (macOS), the most that it ever was."""
+    return _of_this_process("VmRSS", root)
+
+
+def peak_bytes(root: Path = Path("/")) -> int:
+    """The most memory that this process ever had in use."""
+    return _of_this_process("VmHWM", root)
+
+
+def _of_this_process(name: str, root: Path) -> int:
     for line in lines_of(root / "proc/self/status"):
-        if line.startswith("VmRSS:"):
+        if line.startswith(f"{name}:"):
             return int(line.split()[1]) * 1024
+    # Not the first choice: it is at least what the process had in use that started this one.
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
