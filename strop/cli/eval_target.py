@@ -48,13 +48,13 @@ def open_target(
 def _of_model(name: str, flags: Sequence[str], own: Iterable[str]) -> Loaded:
     from strop.nn.catalog import model_path
 
-    origins = {"model": "strop eval", "loop.steps": "strop eval"}
-    loaded = load_values({"model": name, "loop": {"steps": 0}}, origins, flags, also=own)
+    # First of all: what flags lack is no answer to a misspelt name.
     try:
-        model_path(loaded.config.model)
+        model_path(name)
     except ConfigError as caught:
         raise ConfigError(f"strop eval {name}: is not a run directory; as a model: {caught}") from caught
-    return _untrained(loaded)
+    origins = {"model": "strop eval", "loop.steps": "strop eval"}
+    return _untrained(load_values({"model": name, "loop": {"steps": 0}}, origins, flags, also=own))
 
 
 def _of_run(run: Path, flags: Sequence[str], step: int | None, own: Iterable[str]) -> Target:

@@ -56,6 +56,8 @@ def flatten_leaf(leaf: Leaf, value: Any, path: KeyPath, source: Source) -> Itera
         yield Put(path, [], source.place(path))
         for index, row in enumerate(value):
             yield from _flatten_row(leaf.rows, row, (*path, index), source)
+    elif leaf.is_table and leaf.names == "plugin" and isinstance(value, dict) and value:
+        yield from _flatten_by_function(value, path, source)
     elif leaf.is_table:
         yield from flatten_free(value, path, source)
     else:
@@ -71,6 +73,15 @@ def _put_path(leaf: Leaf, value: Any, path: KeyPath, source: Source) -> Put | Pr
         return Problem(
             source.place(path), f"{dotted(path)} = {shown(value)}: {error}, or give --{dotted(path)}"
         )
+
+
+def _flatten_by_function(table: dict[str, Any], path: KeyPath, source: Source) -> Iterator[Put | Problem]:
+    """A table whose keys may name functions: their files are relative to the run file, as values' are."""
+    for name, value in table.items():
+        here = (*path, name)
+        own = Source(source.base, lambda at, here=here: source.place((*here, *at[len(here) :])))  # type: ignore[misc]
+        spec = anchored(name, lambda file: _join(source.base, file))
+        yield from flatten_free(value, (*path, spec), own)
 
 
 def flatten_free(value: Any, path: KeyPath, source: Source) -> Iterator[Put | Problem]:

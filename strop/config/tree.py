@@ -152,10 +152,10 @@ class Reward(Section):
     fn: Text = key("exact", slime="--rm-type", path="plugin")
     """The name of a built-in reward (see the reference), or `file.py:name` of a function of the sample.
     slime: --custom-rm-path."""
-    weights: dict[str, float] = key(dict)
+    weights: dict[str, float] = key(dict, path="plugin")
     """Several rewards and their weights, instead of `fn`: `{ math = 1.0, format = 0.2 }`. The weighted sum is
     trained on; each is recorded by its name."""
-    options: Options = key(dict)
+    options: Options = key(dict, path="plugin")
     """Keyword arguments of the reward; with `weights`, one table of them for each name."""
     score_key: Text | None = key(None, slime="--reward-key")
     """For a reward that returns a table of scores: the one to train on; the others are recorded."""

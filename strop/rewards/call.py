@@ -96,13 +96,16 @@ class Scorer:
         ended: asyncio.Future[object] = loop.create_future()
 
         def work() -> None:
+            # What stands when the call does not even raise an Exception: `sys.exit()` ends its thread alone.
+            outcome: object = RewardFailed(f"{self._what}: it ended its thread, as sys.exit() does")
             try:
                 with boundary(RewardFailed, self._what):
-                    outcome: object = self.fn(given)
+                    outcome = self.fn(given)
             except StropError as failed:
                 outcome = failed
-            with suppress(RuntimeError):  # the run has ended and closed its loop: nobody asks any more
-                loop.call_soon_threadsafe(ended.set_result, outcome)
+            finally:
+                with suppress(RuntimeError):  # the run has ended and closed its loop: nobody asks any more
+                    loop.call_soon_threadsafe(ended.set_result, outcome)
 
         # A daemon of its own, not a pool's: a call that never ends must hold up neither others nor the exit.
         threading.Thread(target=work, daemon=True, name=self._what).start()

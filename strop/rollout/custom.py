@@ -44,7 +44,7 @@ class Context:
             group_id=first.group_id,
             prompt_id=first.prompt_id,
             prompt=deepcopy(first.prompt),
-            label=first.label,
+            label=deepcopy(first.label),
             metadata=deepcopy(first.metadata),
             media=first.media,
             sampling=first.sampling,

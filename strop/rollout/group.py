@@ -13,6 +13,7 @@ from strop.rollout.custom import Context, Generate
 from strop.rollout.deadline import within
 from strop.rollout.episode import Parts, play
 from strop.rollout.hooks import Hooks, Occasion
+from strop.rollout.intact import kept_intact
 from strop.rollout.sampling import lowered
 from strop.sample import Group, Prompt, Sample, Sampling, Scores, Status
 
@@ -64,9 +65,10 @@ class Player:
         except Recorded as error:
             context.sample.fail(error)
             return [context.sample]
-        async with asyncio.TaskGroup() as tasks:
-            for sample in samples:
-                tasks.create_task(self._close(sample, prompt, context.occasion))
+        with kept_intact(samples):
+            async with asyncio.TaskGroup() as tasks:
+                for sample in samples:
+                    tasks.create_task(self._close(sample, prompt, context.occasion))
         for sample in samples:
             if sample.reward is None and sample.status not in _WITHOUT_REWARD and not self.rewards.is_group:
                 _fail_cancelled(sample)
@@ -107,13 +109,14 @@ class Player:
             return
         began = time.perf_counter()
         try:
-            scores = await self.rewards.score_group(group.samples, group.prompt.reward)
+            with kept_intact(group.samples):
+                scores = await self.rewards.score_group(group.samples, group.prompt.reward)
         except Recorded as error:
             for sample in group.samples:
                 sample.fail(error)
             return
         for sample, scored, is_bare in zip(group.samples, scores, bare, strict=True):
-            if is_bare:
+            if is_bare and sample.status is not Status.FAILED:
                 _put(sample, scored, began)
 
 
@@ -136,7 +139,7 @@ def new_group(group_id: int, prompt: Prompt, *, first_index: int, size: int) -> 
             group_id=group_id,
             prompt_id=prompt.id,
             prompt=deepcopy(messages),
-            label=prompt.label,
+            label=deepcopy(prompt.label),
             metadata=deepcopy(prompt.metadata),
             media=prompt.media,
         )

@@ -146,7 +146,11 @@ class Rollouts:
 
 
 def _why_nothing(step: int, report: Report, *, kept: int, wanted: int) -> str:
-    reasons = ", ".join(f"{n} × {reason}" for reason, n in report.dropped.most_common(3))
+    told = report.dropped.most_common(3)
+    others = report.dropped.total() - sum(n for _, n in told)
+    reasons = ", ".join(f"{n} × {reason}" for reason, n in told) + f", {others} × other reasons" * bool(
+        others
+    )
     way_out = "make the task easier or harder, raise rollout.samples_per_prompt, or change rollout.keep"
     if any(reason.startswith("failed") for reason in report.dropped):
         way_out = "mend what failed"

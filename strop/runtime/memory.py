@@ -11,6 +11,7 @@ from strop.runtime.machine import control_groups, lines_of
 
 GIB = 2**30
 
+
 @dataclass(frozen=True, slots=True)
 class MachineMemory:
     """In bytes."""

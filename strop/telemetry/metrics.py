@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*(/[a-z0-9_.-]+)+")
+# What follows `reward/score/` is a name that the user gave: any text.
+_NAME = re.compile(r"[a-z][a-z0-9_]*(/[a-z0-9_.-]+)+|reward/score/.*", re.DOTALL)
 _TIMING = re.compile(r"(time|perf)/.*|.*(_s|_per_s|_gib)")
 
 

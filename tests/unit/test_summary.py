@@ -1,7 +1,6 @@
 """The record of a step and the totals of a run, in worked numbers."""
 
 import json
-import sys
 from collections import Counter
 
 import pytest
@@ -152,6 +151,3 @@ def test_evaluations_of_two_runs_are_not_shared():
     one = Totals()
     one.evals["digits"] = {"start": {}}
     assert Totals().evals == {}
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no getrusage there")

@@ -90,6 +90,7 @@ def test_a_model_is_evaluated_on_the_sets_of_flags(tmp_path):
 
 WRONG = {
     "nowhere --eval-prompt-data a rows.jsonl": "strop eval nowhere: is not a run directory; as a model:",
+    "runz": "strop eval runz: is not a run directory; as a model:",
     "tiny": "without prompts and without eval.datasets leaves nothing to do; add --eval-prompt-data",
     "tiny tiny": "strop eval: expected one run or model, got tiny tiny",
     "--eval-prompt-data a rows.jsonl": "strop eval: name a run directory, a model or a run file, before",
