@@ -9,6 +9,7 @@ import gc
 from typing import TYPE_CHECKING
 
 import pytest
+from fresh import fresh
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,8 +39,4 @@ def tiny_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def tiny(tiny_dir: Path) -> CausalLM:
     """A fresh float32 copy of it."""
-    import torch
-
-    from strop.nn.loading import load_model
-
-    return load_model(tiny_dir, torch.float32)
+    return fresh(tiny_dir)

@@ -5,13 +5,12 @@ from contextlib import asynccontextmanager, suppress
 
 import numpy as np
 import pytest
-import torch
+from fresh import fresh
 
 from strop.engines.base import Request
 from strop.engines.local.engine import LocalEngine
 from strop.errors import EngineFailed, TooLong
 from strop.kept import Kept
-from strop.nn.loading import load_model
 from strop.nn.tiny import make_tiny
 from strop.render.bytes import ByteRenderer
 from strop.runtime.compute import Compute
@@ -26,7 +25,7 @@ async def local(directory):
     """No stop ids of its own: what a random model says would be cut anywhere."""
     compute = Compute()
     engine = LocalEngine(
-        load_model(directory, torch.float32),
+        fresh(directory),
         compute,
         max_tokens=4096,
         stop_ids=(),
@@ -54,7 +53,7 @@ def serve(request, tiny_dir):
 @pytest.fixture(scope="module")
 def other_weights(tmp_path_factory):
     """Names and tensors of another tiny model."""
-    model = load_model(make_tiny(tmp_path_factory.mktemp("other") / "tiny", seed=2), torch.float32)
+    model = fresh(make_tiny(tmp_path_factory.mktemp("other") / "tiny", seed=2))
     return lambda: iter([(name, parameter.detach()) for name, parameter in model.named_parameters()])
 
 

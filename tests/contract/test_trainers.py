@@ -6,13 +6,13 @@ import math
 import numpy as np
 import pytest
 import torch
+from fresh import fresh
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from strop.algo.batch import make_batch
 from strop.algo.grpo import Grpo
 from strop.config.tree import Algo, Lora, Optim, Train
-from strop.nn.loading import load_model
 from strop.nn.lora import Adapters
 from strop.runtime.compute import Compute
 from strop.sample import Group, Prompt, Sample, Tokens
@@ -23,13 +23,13 @@ SECTION = Train(optim=Optim(lr=1e-3, weight_decay=0.1, warmup=3, schedule="linea
 
 
 def local(directory):
-    model, reference = load_model(directory, torch.float32), load_model(directory, torch.float32)
+    model, reference = fresh(directory), fresh(directory)
     algorithm = Grpo(ALGO, num_updates=2)
     return LocalTrainer(Models(model, reference), SECTION, algorithm, Compute(), total_updates=20)
 
 
 def adapted(directory):
-    model = load_model(directory, torch.float32)
+    model = fresh(directory)
     adapters = Adapters(model, Lora(rank=4, alpha=64), seed=5)
     algorithm = Grpo(ALGO, num_updates=2)
     return LocalTrainer(Models(model, adapters=adapters), SECTION, algorithm, Compute(), total_updates=20)

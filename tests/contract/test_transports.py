@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager, suppress
 import numpy as np
 import pytest
 import torch
+from fresh import fresh
 
 from strop.engines.base import Request
 from strop.engines.local.engine import LocalEngine
@@ -44,7 +45,7 @@ def transport(request):
 @pytest.fixture
 def new(tmp_path):
     """Another model of the same shape."""
-    return load_model(make_tiny(tmp_path / "new", seed=2), torch.float32)
+    return fresh(make_tiny(tmp_path / "new", seed=2))
 
 
 def weights_of(model):
@@ -111,7 +112,7 @@ async def test_a_push_under_way_requests_loses_no_token(transport, tiny, new):
 
 async def test_pushes_follow_each_other(transport, tiny_dir, tiny, new):
     async with serving(tiny, transport) as (engine, sync):
-        old = load_model(tiny_dir, torch.float32)
+        old = fresh(tiny_dir)
         first = await engine.generate(request_of("a"))
         await sync.push(weights_of(new), 1)
         await sync.push(weights_of(old), 2)

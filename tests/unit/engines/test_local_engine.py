@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import numpy as np
 import pytest
 import torch
+from fresh import fresh
 from transformers import AutoModelForCausalLM
 
 from strop.engines.base import Completion, Request
@@ -191,7 +192,7 @@ async def test_cancelled_request_leaves_nothing_behind(tiny):
         fresh = await engine.generate(request(1, PROMPTS[0], n=12, seed=11))
         assert (await engine.health())["running"] == 0
     (alone,) = await complete(tiny, [request(1, PROMPTS[0], n=12, seed=11)])
-    assert fresh.ids.tolist() == alone.ids.tolist()
+    assert begun.ids.tolist() == alone.ids.tolist()
 
 
 async def test_nothing_is_drawn_between_pause_and_resume(tiny):
@@ -228,23 +229,20 @@ async def switched(model: CausalLM, other: CausalLM, *, seed: int) -> tuple[Comp
         mixed = await task
         old = int((mixed.versions == 0).sum())
         prefix = PROMPTS[1] + mixed.ids[:old].tolist()
-        fresh = await engine.generate(request(1, prefix, n=40 - old, seed=seed))
-    return mixed, fresh
+        begun = await engine.generate(request(1, prefix, n=40 - old, seed=seed))
+    return mixed, begun
 
 
 async def test_new_weights_between_steps_recompute_the_cache(tiny_dir, tmp_path):
     from strop.nn.tiny import make_tiny
 
-    old, new = (
-        load_model(tiny_dir, torch.float32),
-        load_model(make_tiny(tmp_path / "b", seed=2), torch.float32),
-    )
-    mixed, fresh = await switched(old, new, seed=4)
+    old, new = fresh(tiny_dir), fresh(make_tiny(tmp_path / "b", seed=2))
+    mixed, begun = await switched(old, new, seed=4)
     num_old = int((mixed.versions == 0).sum())
     assert 0 < num_old < len(mixed.ids)
     assert mixed.versions.tolist() == [0] * num_old + [1] * (len(mixed.ids) - num_old)
-    assert mixed.ids[num_old:].tolist() == fresh.ids.tolist()
-    np.testing.assert_allclose(mixed.logp[num_old:], fresh.logp, atol=1e-5)
+    assert mixed.ids[num_old:].tolist() == begun.ids.tolist()
+    np.testing.assert_allclose(mixed.logp[num_old:], begun.logp, atol=1e-5)
 
 
 async def test_broken_weights_break_the_engine_with_one_line(tiny):

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 from families import make_family
+from fresh import fresh
 from transformers import AutoModelForCausalLM
 
 from strop.config.tree import Lora, Train
 from strop.errors import ConfigError
 from strop.nn.attention import attention
-from strop.nn.loading import load_model
 from strop.nn.lora import FOLDER, Adapters, check_lora
 from strop.train.optimizer import Optimizer
 
@@ -40,14 +40,14 @@ def moved(tiny):
 
 def test_new_adapters_change_nothing(tiny, tiny_dir):
     adapters = Adapters(tiny, SECTION, seed=3)
-    plain = dict(load_model(tiny_dir, torch.float32).named_parameters())
+    plain = dict(fresh(tiny_dir).named_parameters())
     merged = dict(adapters.merged())
     assert list(merged) == list(plain)
     assert all(torch.equal(merged[name], plain[name]) for name in plain)
 
 
 def test_one_seed_makes_one_start(tiny_dir):
-    models = [load_model(tiny_dir, torch.float32) for _ in range(3)]
+    models = [fresh(tiny_dir) for _ in range(3)]
     one, two, other = (
         Adapters(m, SECTION, seed=s).parameters() for m, s in zip(models, (1, 1, 2), strict=True)
     )
@@ -71,7 +71,7 @@ def test_named_targets_alone_get_one(tiny):
 
 
 def test_merged_weights_give_what_the_adapted_model_gives(moved, tiny, tiny_dir):
-    engine = load_model(tiny_dir, torch.float32)
+    engine = fresh(tiny_dir)
     moved.lend(engine)
     for name, tensor in moved.merged():
         dict(engine.named_parameters())[name].data = tensor
@@ -83,7 +83,7 @@ def test_merged_weights_give_what_the_adapted_model_gives(moved, tiny, tiny_dir)
 
 
 def test_weights_without_adapter_are_lent_not_copied(moved, tiny, tiny_dir):
-    engine = load_model(tiny_dir, torch.float32)
+    engine = fresh(tiny_dir)
     moved.lend(engine)
     own, lent = dict(tiny.module.named_parameters()), dict(engine.named_parameters())
     assert lent["model.embed_tokens.weight"].data_ptr() == own["model.embed_tokens.weight"].data_ptr()
@@ -93,7 +93,7 @@ def test_weights_without_adapter_are_lent_not_copied(moved, tiny, tiny_dir):
 
 def test_off_is_the_model_that_training_began_with(moved, tiny, tiny_dir):
     with torch.no_grad(), moved.off():
-        assert torch.equal(hidden(tiny), hidden(load_model(tiny_dir, torch.float32)))
+        assert torch.equal(hidden(tiny), hidden(fresh(tiny_dir)))
     assert all(p.requires_grad for _, p in moved.parameters())
 
 
@@ -130,5 +130,5 @@ def test_experts_take_no_adapters_their_attention_does(tmp_path):
     )
     attention_alone = Lora(rank=4, targets=["q_proj", "o_proj"])
     check_lora(attention_alone, directory)
-    names = dict(Adapters(load_model(directory, torch.float32), attention_alone, seed=0).merged())
-    assert names.keys() == dict(load_model(directory, torch.float32).named_parameters()).keys()
+    names = dict(Adapters(fresh(directory), attention_alone, seed=0).merged())
+    assert names.keys() == dict(fresh(directory).named_parameters()).keys()

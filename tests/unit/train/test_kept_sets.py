@@ -5,14 +5,14 @@ from itertools import count
 
 import numpy as np
 import pytest
-import torch
+from fresh import fresh
 
 from strop.algo.batch import Batch, make_batch
 from strop.algo.grpo import Grpo
 from strop.config.tree import Algo, Optim, Train
 from strop.engines.base import Completion, Request
 from strop.engines.local.engine import LocalEngine
-from strop.nn.loading import CausalLM, load_model
+from strop.nn.loading import CausalLM
 from strop.runtime.compute import Compute
 from strop.sample import Group, Prompt, Sample, Sampling, Tokens
 from strop.train.local import LocalTrainer, Models
@@ -57,7 +57,7 @@ def batch_of(completions: list[Completion], temperature: float) -> Batch:
 
 def trainer_of(model: CausalLM, **keys) -> LocalTrainer:
     algorithm = Grpo(Algo(**keys), num_updates=1)
-    reference = load_model(model.source, torch.float32) if "ref" in algorithm.needs else None
+    reference = fresh(model.source) if "ref" in algorithm.needs else None
     return LocalTrainer(
         Models(model, reference), Train(optim=Optim(lr=1e-2)), algorithm, Compute(), total_updates=9
     )

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from fresh import fresh
 
 from strop.algo.batch import Batch, make_batch
 from strop.algo.grpo import Grpo
 from strop.config.tree import Algo, Optim, Train
 from strop.errors import NonFinite
-from strop.nn.loading import CausalLM, load_model
+from strop.nn.loading import CausalLM
 from strop.runtime.compute import Compute
 from strop.sample import Group, Prompt, Sample, Tokens
 from strop.train.local import LocalTrainer, Models
@@ -35,7 +36,7 @@ def trainer_of(model: CausalLM, *, num_updates: int = 1, **keys) -> LocalTrainer
     optim = keys.pop("optim", Optim(lr=1e-3))
     algo_keys = {name: keys.pop(name) for name in ("kl_loss_coef", "aggregation") if name in keys}
     algorithm = Grpo(Algo(**algo_keys), num_updates=num_updates)
-    reference = load_model(model.source, torch.float32) if "ref" in algorithm.needs else None
+    reference = fresh(model.source) if "ref" in algorithm.needs else None
     train = Train(optim=optim, **keys)
     return LocalTrainer(Models(model, reference), train, algorithm, Compute(), total_updates=10)
 
@@ -71,7 +72,7 @@ async def test_mismatch_is_measured_even_when_nothing_is_trained(tiny):
 async def test_micro_batches_do_not_change_the_update(tiny_dir):
     results = []
     for budget in (10_000, 1):
-        model = load_model(tiny_dir, torch.float32)
+        model = fresh(tiny_dir)
         await step(trainer_of(model, max_tokens_per_device=budget), batch_of([1.0, 0.0, 0.5, 0.0]))
         results.append(copied(model))
     for name, weights in results[0].items():
@@ -130,14 +131,14 @@ async def test_non_finite_gradient_can_be_skipped_and_is_counted(tiny):
 
 
 async def test_saved_and_loaded_trainer_goes_on_bit_for_bit(tiny_dir, tmp_path):
-    straight = load_model(tiny_dir, torch.float32)
+    straight = fresh(tiny_dir)
     one = trainer_of(straight, optim=Optim(lr=1e-3, warmup=3, schedule="linear", weight_decay=0.1))
     await step(one, batch_of([1.0, 0.0], seed=1))
     one.save(tmp_path)
     state = one.state()
     await step(one, batch_of([0.0, 1.0], seed=2))
 
-    other = load_model(tiny_dir, torch.float32)
+    other = fresh(tiny_dir)
     two = trainer_of(other, optim=Optim(lr=1e-3, warmup=3, schedule="linear", weight_decay=0.1))
     two.load(tmp_path, state)
     await step(two, batch_of([0.0, 1.0], seed=2))
