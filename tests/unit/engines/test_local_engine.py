@@ -189,10 +189,10 @@ async def test_cancelled_request_leaves_nothing_behind(tiny):
         await tokens_drawn(engine, 3)
         task.cancel()
         await asyncio.wait({task})
-        fresh = await engine.generate(request(1, PROMPTS[0], n=12, seed=11))
+        later = await engine.generate(request(1, PROMPTS[0], n=12, seed=11))
         assert (await engine.health())["running"] == 0
     (alone,) = await complete(tiny, [request(1, PROMPTS[0], n=12, seed=11)])
-    assert begun.ids.tolist() == alone.ids.tolist()
+    assert later.ids.tolist() == alone.ids.tolist()
 
 
 async def test_nothing_is_drawn_between_pause_and_resume(tiny):
