@@ -190,3 +190,18 @@ def test_loading_a_config_imports_nothing_heavy() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert not {"torch", "transformers", "pyarrow", "ray", "aiohttp"} & set(loaded)
+
+
+def test_a_function_in_reward_weights_was_looked_for_in_the_working_directory() -> None:
+    Path("sub").mkdir()
+    text = """[reward]
+weights = { exact = 1.0, "mine.py:brief" = 0.5 }
+[reward.options."mine.py:brief"]
+most = 3
+"""
+    Path("sub/run.toml").write_text(BASE + text)
+    loaded = load_config([Path("sub/run.toml")], [])
+    spec = f"{Path('sub/mine.py').absolute()}:brief"
+    assert loaded.config.reward.weights == {"exact": 1.0, spec: 0.5}
+    assert loaded.config.reward.options == {spec: {"most": 3}}
+    assert loaded.origins[f'reward.options."{spec}".most'] == "sub/run.toml:9"

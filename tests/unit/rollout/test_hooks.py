@@ -9,7 +9,7 @@ from scripted import PROMPT, Noise, Scripted, finished, finished_group, player_o
 from strop.errors import PluginError
 from strop.rollout.group import new_group
 from strop.rollout.hooks import Hooks, Occasion, Plain, open_hook
-from strop.sample import Sampling, Status
+from strop.sample import Prompt, Sampling, Status, Tokens
 
 
 def hooked(*fns, timeout_s=5.0, hooks=None, **keys):
@@ -115,3 +115,49 @@ def test_a_hook_of_the_wrong_shape_is_refused_at_the_start():
 
 def two(sample, other):
     pass
+
+
+def empties(sample):
+    sample.sequence = Tokens.context([])
+
+
+def spells_the_status(sample):
+    sample.status = "completed"
+
+
+def forgets_metadata(sample):
+    sample.metadata = None
+
+
+def fails_without_a_word(sample):
+    sample.status = Status.FAILED
+
+
+def renumbers(sample):
+    sample.index += 5
+
+
+@pytest.mark.parametrize(
+    ("fn", "error"),
+    [
+        (empties, "a hook or the reward left sample.prompt_length = "),
+        (spells_the_status, "a hook or the reward left sample.status = 'completed'; expected a strop.Status"),
+        (forgets_metadata, "a hook or the reward left sample.metadata = None; expected a dict"),
+        (fails_without_a_word, "a hook or the reward left sample.status = failed without a sample.error"),
+        (renumbers, "a hook or the reward left another sample.index"),
+    ],
+)
+async def test_a_sample_that_can_no_longer_be_trained_was_a_traceback_later(fn, error):
+    as_hook = await finished(hooked(fn))
+    in_reward = await finished(hooked(reward=lambda sample: fn(sample) or 1.0))
+    for sample in (as_hook, in_reward):
+        assert (sample.status, sample.reward) == (Status.FAILED, None)
+        assert sample.error.startswith(error)
+    assert as_hook.index == in_reward.index
+
+
+def test_what_one_sample_does_to_its_label_reaches_no_other():
+    prompt = Prompt(id="a", messages="x", label={"answers": [1]})
+    group = new_group(0, prompt, first_index=0, size=2)
+    group.samples[0].label["answers"].clear()
+    assert (group.samples[1].label, prompt.label) == ({"answers": [1]}, {"answers": [1]})

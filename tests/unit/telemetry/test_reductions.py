@@ -100,3 +100,8 @@ def test_times_speeds_and_memory_are_told_from_results(name):
 )
 def test_results_are_not_timings(name):
     assert not is_timing(name)
+
+
+@pytest.mark.parametrize("name", ["Accuracy", "Format OK", "genauigkeit-größe", "a/B", "two\nlines"])
+def test_a_score_with_a_capital_or_a_space_in_its_name_ended_the_run(name):
+    assert reduce([{f"reward/score/{name}": Mean(3, 2)}]) == {f"reward/score/{name}": 1.5}

@@ -1,0 +1,62 @@
+"""What user code may change about a finished sample: much, but not what it is, nor that it can be trained."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from strop.errors import Recorded
+from strop.sample import Sample, Status
+from strop.tokens import Tokens
+
+
+@contextmanager
+def kept_intact(samples: Sequence[Sample]) -> Iterator[None]:
+    """Around hooks and rewards: a sample that they leave as one that cannot be trained has failed, and keeps
+    its place in the books."""
+    before = [(sample, _Place.of(sample)) for sample in samples]
+    yield
+    for sample, place in before:
+        problem = place.problem(sample) or _problem(sample)
+        place.restore(sample)
+        if problem:
+            sample.fail(Recorded(f"a hook or the reward left {problem}"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Of a sample in the books of the run."""
+
+    index: int
+    group_id: int
+    trajectory_id: int
+    prompt_id: str
+
+    @classmethod
+    def of(cls, sample: Sample) -> "_Place":
+        return cls(sample.index, sample.group_id, sample.trajectory_id, sample.prompt_id)
+
+    def problem(self, sample: Sample) -> str | None:
+        if _Place.of(sample) == self:
+            return None
+        return "another sample.index, group_id, trajectory_id or prompt_id; these are the run's"
+
+    def restore(self, sample: Sample) -> None:
+        sample.index, sample.group_id = self.index, self.group_id
+        sample.trajectory_id, sample.prompt_id = self.trajectory_id, self.prompt_id
+
+
+def _problem(sample: Sample) -> str | None:
+    status: object = sample.status  # user code puts anything in
+    metadata: object = sample.metadata
+    sequence: object = sample.sequence
+    if not isinstance(status, Status) or status is Status.PENDING:
+        return f"sample.status = {status!r}; expected a strop.Status, and not pending"
+    if not isinstance(metadata, dict):
+        return f"sample.metadata = {metadata!r}; expected a dict"
+    if status is Status.FAILED:
+        return None if sample.error else "sample.status = failed without a sample.error that says how"
+    if not isinstance(sequence, Tokens):
+        return f"sample.sequence a {type(sequence).__name__}; expected strop.Tokens"
+    if not 1 <= sample.prompt_length <= len(sequence):
+        return f"sample.prompt_length = {sample.prompt_length} of {len(sequence)} tokens"
+    return None
