@@ -10,7 +10,7 @@ from strop.config.slime_paths import is_slimes
 from strop.config.tree import Config, EvalSet, Prompts
 from strop.envs.base import Environment
 from strop.envs.open import BUILTIN, open_env
-from strop.errors import DataError
+from strop.errors import ConfigError, DataError
 from strop.nn.catalog import fetched, max_positions, model_path
 from strop.plugins import check_call, resolve
 from strop.prompts.base import PromptSource
@@ -138,9 +138,14 @@ def _open_eval_sets(config: Config, rewards: Rewards) -> dict[str, list[Prompt]]
 
 
 def _check_weights(config: Config, model: Path) -> None:
-    from strop.nn.loading import check_model  # with torch, which nothing before this needs
+    from strop.nn.loading import outline  # with torch, which nothing before this needs
 
-    check_model(model)
+    vocabulary = outline(model).vocab_size
+    for id in config.rollout.stop_token_ids:
+        if id >= vocabulary:
+            raise ConfigError(
+                f"rollout.stop_token_ids: {id} is no id of the model, whose last is {vocabulary - 1}"
+            )
     if config.train.lora.rank:
         from strop.nn.lora import check_lora
 

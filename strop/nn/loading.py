@@ -53,7 +53,7 @@ class CausalLM:
     def trunk(self, ids_BT: Tensor, positions_BT: Tensor, attend: attention.Attend) -> Tensor:
         """Hidden states [B, T, D] after the last norm."""
         return self._trunk(
-            input_ids=ids_BT, position_ids=positions_BT, use_cache=False, attend=attend
+            input_ids=ids_BT, position_ids=positions_BT, use_cache=False, return_dict=True, attend=attend
         ).last_hidden_state
 
     def logits(self, hidden_ND: Tensor) -> Tensor:
@@ -71,22 +71,18 @@ class CausalLM:
 def load_model(path: Path, dtype: torch.dtype) -> CausalLM:
     """The model in `path`, in evaluation mode (no dropout: training scores what was sampled).
 
-    `catalog.model_path` has refused what strop's attention cannot serve. Raises ConfigError as `check_model`.
+    `catalog.model_path` has refused what strop's attention cannot serve. Raises ConfigError as `outline`.
     """
     return CausalLM(_pretrained(path, dtype=dtype, device=None).eval(), path)
 
 
-def check_model(path: Path) -> None:
-    """Refuse a model whose weights are not exactly those that its config.json asks for; none is read.
-
-    transformers gives random values to a weight that is missing and leaves out one that it does not expect.
-    Raises ConfigError that names the first.
-    """
-    outline(path)
-
-
 def outline(path: Path) -> CausalLM:
-    """The model in `path` without its weights: names and shapes alone. Raises as `check_model`."""
+    """The model in `path` without its weights: names and shapes alone.
+
+    Refuses a model whose weights are not exactly those that its config.json asks for: transformers gives
+    random values to a weight that is missing and leaves out one that it does not expect. Raises ConfigError
+    that names the first.
+    """
     return CausalLM(_pretrained(path, dtype=torch.float32, device="meta"), path)
 
 

@@ -28,6 +28,7 @@ OPTIONS = {
     "--rollout.max_context_tokens 5": "prompts: data.jsonl:2 has 5 tokens, which leaves none of rollout.max_context_tokens = 5 for a response; raise it, or shorten the prompt (prompts.max_tokens = 4 leaves such rows out)",
     "--rollout.stop": "--rollout.stop: needs values: a list of texts; --rollout.stop [] is none",
     "--rollout.stop_token_ids a": '--rollout.stop_token_ids: rollout.stop_token_ids = ["a"] must be a list of whole numbers; the default is []',
+    "--rollout.stop_token_ids 3 264": "rollout.stop_token_ids: 264 is no id of the model, whose last is 263",
     "--rollout.stop_token_ids -1": "--rollout.stop_token_ids: rollout.stop_token_ids = [-1] must be a list, each at least 0; the default is []",
     "--rollout.ignore_eos maybe": '--rollout.ignore_eos: rollout.ignore_eos = "maybe" must be true or false; the default is false',
     "--rollout.hooks mine.py:nothing": "rollout.hooks.0 = 'HERE/mine.py:nothing': HERE/mine.py has no 'nothing'",

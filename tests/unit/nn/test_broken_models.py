@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from strop.errors import ConfigError
 from strop.nn.catalog import max_positions, model_path
-from strop.nn.loading import check_model, load_model
+from strop.nn.loading import load_model, outline
 
 
 @pytest.fixture
@@ -81,13 +81,13 @@ def test_a_missing_weight_is_not_made_up(model):
         f'model = "{model}": weight model.layers.1.mlp.up_proj.weight is missing; config.json and weights '
         "must be of one model"
     )
-    assert refusal(check_model, model) == expected
+    assert refusal(outline, model) == expected
     assert refusal(load_model, model, torch.float32) == expected
 
 
 def test_weights_of_more_layers_than_the_configuration_has_are_not_left_out(model):
     change_config(model, num_hidden_layers=1)
-    assert refusal(check_model, model) == (
+    assert refusal(outline, model) == (
         f'model = "{model}": weight model.layers.1.input_layernorm.weight is not one of this model\'s '
         "(and 8 more); config.json and weights must be of one model"
     )
@@ -95,7 +95,7 @@ def test_weights_of_more_layers_than_the_configuration_has_are_not_left_out(mode
 
 def test_a_weight_of_another_shape_is_named_with_both(model):
     change_weights(model, lambda weights: weights.update({"model.norm.weight": torch.zeros(65)}))
-    assert refusal(check_model, model) == (
+    assert refusal(outline, model) == (
         f'model = "{model}": weight model.norm.weight has shape [65], expected [64]; config.json and weights '
         "must be of one model"
     )
@@ -114,7 +114,7 @@ def test_a_weight_of_another_shape_is_named_with_both(model):
 )
 def test_a_configuration_that_makes_no_model_is_refused_in_one_line(model, values, reason):
     change_config(model, **values)
-    line = refusal(check_model, model)
+    line = refusal(outline, model)
     assert line.startswith(f'model = "{model}": cannot be loaded: ')
     assert line.endswith(reason)
     assert "\n" not in line
@@ -123,7 +123,7 @@ def test_a_configuration_that_makes_no_model_is_refused_in_one_line(model, value
 def test_tied_embeddings_need_no_head(model):
     change_config(model, tie_word_embeddings=True)
     change_weights(model, lambda weights: weights.pop("lm_head.weight"))
-    check_model(model)
+    outline(model)
     loaded = load_model(model, torch.float32)
     assert (
         loaded.head_VD.data_ptr() == dict(loaded.named_parameters())["model.embed_tokens.weight"].data_ptr()

@@ -9,7 +9,7 @@ from families import make_family
 
 from strop.errors import ConfigError
 from strop.nn.attention import Rule, attention
-from strop.nn.loading import CausalLM, check_model, load_model
+from strop.nn.loading import CausalLM, load_model, outline
 
 IDS = torch.tensor([[5, 6, 7, 6, 9, 10, 11, 12]])
 
@@ -46,13 +46,13 @@ def test_the_padding_token_learns_where_it_is_a_token_like_any_other(directory):
 def test_padding_ids_that_no_model_takes_are_refused_in_one_line(directory, pad):
     change_config(directory, pad_token_id=pad)
     with pytest.raises(ConfigError, match=r"cannot be loaded: .*[Pp]ad") as error:
-        check_model(directory)
+        outline(directory)
     assert "\n" not in str(error.value)
 
 
 def test_several_end_of_text_ids_are_taken(directory):
     change_config(directory, eos_token_id=[256, 257])
-    check_model(directory)
+    outline(directory)
 
 
 def test_a_window_that_is_switched_off_is_no_window(tmp_path):
@@ -72,3 +72,11 @@ def test_experts_answer_a_token_alike_in_any_company(tmp_path):
         company = torch.randint(0, 264, (5, 8), generator=torch.Generator().manual_seed(0))
         crowd = hidden(model, torch.cat([company, IDS]))[-1, 0]
     torch.testing.assert_close(crowd, alone, rtol=0, atol=1e-5)
+
+
+def test_a_model_whose_config_asks_for_tuples_is_run_all_the_same(tiny_dir, tmp_path):
+    directory = tmp_path / "tuples"
+    shutil.copytree(tiny_dir, directory)
+    change_config(directory, return_dict=False)
+    given = hidden(load_model(directory, torch.float32), IDS)
+    assert torch.equal(given, hidden(load_model(tiny_dir, torch.float32), IDS))
