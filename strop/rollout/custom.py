@@ -92,11 +92,12 @@ def _check_sample(sample: Sample, sampling: Sampling) -> None:
         raise ValueError(
             f"{sample.response_length} response tokens, rollout.max_response_tokens = {sampling.max_tokens}"
         )
-    _check_kept_sets(sample, sampling)
+    check_kept_sets(sample, sampling)
 
 
-def _check_kept_sets(sample: Sample, sampling: Sampling) -> None:
-    """Without them the trainer's log-probs would be of another distribution than the recorded ones."""
+def check_kept_sets(sample: Sample, sampling: Sampling) -> None:
+    """Raise ValueError for a token without the set that it was drawn from, or that is not in it: the
+    trainer's log-probs would be of another distribution than the recorded ones."""
     response = sample.response_tokens
     kept = Kept.of_extras(sample.extras, len(response))
     bare = response.mask & (kept.lengths == 0)

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from strop.errors import Recorded
-from strop.sample import Sample, Status
+from strop.rollout.custom import check_kept_sets
+from strop.sample import Sample, Sampling, Status
 from strop.tokens import Tokens
 
 
@@ -30,19 +31,21 @@ class _Place:
     group_id: int
     trajectory_id: int
     prompt_id: str
+    sampling: Sampling | None
 
     @classmethod
     def of(cls, sample: Sample) -> "_Place":
-        return cls(sample.index, sample.group_id, sample.trajectory_id, sample.prompt_id)
+        return cls(sample.index, sample.group_id, sample.trajectory_id, sample.prompt_id, sample.sampling)
 
     def problem(self, sample: Sample) -> str | None:
         if _Place.of(sample) == self:
             return None
-        return "another sample.index, group_id, trajectory_id or prompt_id; these are the run's"
+        return "another sample.index, group_id, trajectory_id, prompt_id or sampling; these are the run's"
 
     def restore(self, sample: Sample) -> None:
         sample.index, sample.group_id = self.index, self.group_id
         sample.trajectory_id, sample.prompt_id = self.trajectory_id, self.prompt_id
+        sample.sampling = self.sampling
 
 
 def _problem(sample: Sample) -> str | None:
@@ -59,4 +62,14 @@ def _problem(sample: Sample) -> str | None:
         return f"sample.sequence a {type(sequence).__name__}; expected strop.Tokens"
     if not 1 <= sample.prompt_length <= len(sequence):
         return f"sample.prompt_length = {sample.prompt_length} of {len(sequence)} tokens"
+    return _problem_of_sets(sample)
+
+
+def _problem_of_sets(sample: Sample) -> str | None:
+    if sample.sampling is None or sample.status is Status.ABORTED:
+        return None
+    try:
+        check_kept_sets(sample, sample.sampling)
+    except ValueError as caught:
+        return f"other tokens than their kept sets: {caught}"
     return None

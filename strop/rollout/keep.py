@@ -65,9 +65,13 @@ def judge(group: Group, keep: Keep | None) -> Drop | None:
         return Drop("failed: a reward is not finite")
     if keep is None:
         return None
+    before = list(group.samples)
     try:
         with boundary(KeepFailed, "rollout.keep"):
             verdict = keep(group)
+            if len(group.samples) != len(before):
+                group.samples = before
+                raise ValueError("it changed group.samples; set sample.remove_sample instead")
             if not isinstance(verdict, bool | np.bool_ | Drop):
                 raise TypeError(f"expected a bool or a Drop, got {verdict!r}")
     except KeepFailed as error:

@@ -9,7 +9,8 @@ from scripted import PROMPT, Noise, Scripted, finished, finished_group, player_o
 from strop.errors import PluginError
 from strop.rollout.group import new_group
 from strop.rollout.hooks import Hooks, Occasion, Plain, open_hook
-from strop.sample import Prompt, Sampling, Status, Tokens
+from strop.rollout.intact import kept_intact
+from strop.sample import Prompt, Sample, Sampling, Status, Tokens
 
 
 def hooked(*fns, timeout_s=5.0, hooks=None, **keys):
@@ -161,3 +162,16 @@ def test_what_one_sample_does_to_its_label_reaches_no_other():
     group = new_group(0, prompt, first_index=0, size=2)
     group.samples[0].label["answers"].clear()
     assert (group.samples[1].label, prompt.label) == ({"answers": [1]}, {"answers": [1]})
+
+
+def test_a_hook_that_forgets_the_kept_sets_was_trained_on_another_distribution():
+    sample = Sample(index=0, group_id=0, sequence=Tokens.context([1]), prompt_length=1)
+    sample.sampling, sample.status = Sampling(max_tokens=4, top_k=2), Status.COMPLETED
+    sets = {"top_p_token_ids": [2, 5], "top_p_token_offsets": [0, 2]}
+    sample.append_response_tokens(tokens=[5], log_probs=[-0.5], meta_info={"weight_version": "0", **sets})
+    with kept_intact([sample]):
+        pass
+    assert sample.status is Status.COMPLETED
+    with kept_intact([sample]):
+        sample.extras = {}
+    assert "1 trained tokens have no kept set" in sample.error

@@ -155,6 +155,14 @@ async def test_keep_functions_drop_with_a_reason(tmp_path, verdict, reason):
     assert found.startswith(reason)
 
 
+async def test_a_keep_function_that_took_a_sample_out_left_it_in_no_book(tmp_path):
+    verdicts = iter([lambda group: group.samples.pop()])
+    source, ledger = rollouts(tmp_path, parity, keep=lambda group: bool(next(verdicts, bool)(group) or True))
+    await fill(source)
+    (found,) = audit(read_ledger(ledger)).reasons
+    assert found.startswith("failed: rollout.keep: ValueError: it changed group.samples")
+
+
 async def test_a_short_step_is_filled_only_when_nothing_better_came(tmp_path):
     def rare(sample: Sample) -> float:
         return float(sample.index in (2, 7))
