@@ -8,10 +8,11 @@ import asyncio
 import hashlib
 import socket
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 from aiohttp import web
 
@@ -27,8 +28,25 @@ HOST = "127.0.0.1"
 SEED = "sampling_seed"
 FORM = {"skip_special_tokens": False, "spaces_between_special_tokens": False, "no_stop_trim": True}
 """About the text alone, as slime sends them; the text of a reply is a view, so they change nothing."""
-_DRAWS = ("temperature", "top_p", "top_k", "min_p", "ignore_eos")
-_PARAMETERS = (*_DRAWS, "max_new_tokens", "stop", "stop_token_ids", SEED, *FORM, "custom_params", "n")
+_DRAWS: dict[str, Any] = {
+    "temperature": Annotated[float, msgspec.Meta(ge=0)],
+    "top_p": Annotated[float, msgspec.Meta(gt=0, le=1)],
+    "top_k": Annotated[int, msgspec.Meta(ge=-1)],
+    "min_p": Annotated[float, msgspec.Meta(ge=0, lt=1)],
+    "ignore_eos": bool,
+}
+_PARAMETERS: dict[str, Any] = {
+    **_DRAWS,
+    "max_new_tokens": int,
+    "stop": str | list[str],
+    "stop_token_ids": list[int],
+    SEED: int,
+    **dict.fromkeys(FORM, bool),
+    "custom_params": Any,
+    "n": int,
+}
+"""What may be in `sampling_params`, and of which type; None is as if it were not there."""
+_MAX_ID = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +121,9 @@ class Endpoint:
         ids = asked.get("input_ids")
         if ids is None:
             ids = self._encode(asked["text"]) if isinstance(asked.get("text"), str) else None
-        if not isinstance(ids, list) or not ids or not all(isinstance(i, int) for i in ids):
+        if not isinstance(ids, list) or not ids or not all(map(_is_id, ids)):
             raise ValueError("expected input_ids, a list of ids, or text; of one prompt")
-        params = asked.get("sampling_params") or {}
+        params = _checked(asked.get("sampling_params") or {})
         sampling = _sampling(params, turn.sampling, is_recorded=bool(asked.get("return_logprob")))
         array = np.asarray(ids, np.int32)
         self._count += 1
@@ -141,26 +159,43 @@ def parameters(sampling: Sampling, *, seed: int) -> dict[str, Any]:
     return given | {name: value for name, value in rare.items() if value}
 
 
-def _sampling(params: dict[str, Any], run: Sampling, *, is_recorded: bool) -> Sampling:
-    """The run's sampling, as far as the request does not say otherwise. ValueError for what strop cannot do,
-    and for tokens with log-probs that would be of another distribution than the one that is trained."""
-    for name, value in params.items():
+def _is_id(value: object) -> bool:
+    return isinstance(value, int) and 0 <= value <= _MAX_ID
+
+
+def _checked(params: object) -> dict[str, Any]:
+    """`sampling_params` without what is None. ValueError for names and types that are none of SGLang's."""
+    if not isinstance(params, dict):
+        raise ValueError(f"expected sampling_params, an object, got {params!r:.60}")
+    given = {name: value for name, value in params.items() if value is not None}
+    for name, value in given.items():
         if name not in _PARAMETERS:
             raise ValueError(f"sampling_params.{name} is not supported{nearest(name, _PARAMETERS)}")
-        if is_recorded and name in _DRAWS and value is not None and value != run_value(run, name):
+        try:
+            msgspec.convert(value, _PARAMETERS[name])
+        except msgspec.ValidationError as error:
+            raise ValueError(f"sampling_params.{name} = {value!r}: {error}") from error
+    if given.get("n", 1) != 1:
+        raise ValueError("sampling_params.n: one completion a request")
+    return given
+
+
+def _sampling(params: dict[str, Any], run: Sampling, *, is_recorded: bool) -> Sampling:
+    """The run's sampling, as far as the request does not say otherwise. ValueError for tokens with log-probs
+    that would be of another distribution than the one that is trained."""
+    given = {name: params[name] for name in _DRAWS if name in params}
+    for name, value in given.items():
+        if is_recorded and value != run_value(run, name):
             raise ValueError(
                 f"sampling_params.{name} = {value}, but the run has {run_value(run, name)}, and tokens are "
                 "trained as drawn; pass sampling_params on as they came, or ask for no log-probs"
             )
-    if params.get("n") not in (None, 1):
-        raise ValueError("sampling_params.n: one completion a request")
-    given = {name: params[name] for name in _DRAWS if params.get(name) is not None}
     return replace(
         run,
         **given,
-        max_tokens=int(params.get("max_new_tokens", run.max_tokens)),
+        max_tokens=params.get("max_new_tokens", run.max_tokens),
         stop=_texts(params.get("stop", run.stop)),
-        stop_token_ids=tuple(params.get("stop_token_ids", run.stop_token_ids) or ()),
+        stop_token_ids=tuple(params.get("stop_token_ids", run.stop_token_ids)),
     )
 
 
@@ -175,8 +210,8 @@ def run_value(run: Sampling, name: str) -> Any:
     }[name]
 
 
-def _texts(given: Any) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given or ())
+def _texts(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _reply(

@@ -93,6 +93,9 @@ class LocalEngine:
             raise ValueError(f"request id {request.id!r} is in use")
         if len(request.ids) == 0 or request.sampling.max_tokens < 1:
             raise ValueError("a request needs at least one id and max_tokens ≥ 1")
+        outside = request.ids[(request.ids < 0) | (request.ids >= self._model.vocab_size)]
+        if len(outside):
+            raise ValueError(f"id {outside[0]} is none of the model's {self._model.vocab_size}")
         if needed > limit:
             raise TooLong(
                 f"{len(request.ids)} tokens and {request.sampling.max_tokens} to draw are {needed}, but the "

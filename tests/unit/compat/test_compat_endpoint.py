@@ -79,6 +79,13 @@ async def test_what_a_request_does_not_say_is_the_runs(open_endpoint):
     assert engine.requests[1].ids.tolist() == [72, 105]
 
 
+async def test_none_is_as_if_it_were_not_there(open_endpoint):
+    engine = Recording()
+    unset = dict.fromkeys(("max_new_tokens", "temperature", "stop", "stop_token_ids", "n"))
+    await post(url(await open_endpoint(engine)), {"input_ids": [72], "sampling_params": unset})
+    assert engine.requests[0].sampling == RUN
+
+
 async def test_a_judge_may_be_asked_at_another_temperature_without_log_probs(open_endpoint):
     engine = Recording()
     endpoint = await open_endpoint(engine)
@@ -121,6 +128,18 @@ REFUSED = [
         {"input_ids": [1], "sampling_params": {"top_p": 1.0}, "return_logprob": True},
         "sampling_params.top_p = 1.0, but the run has 0.9, and tokens are trained as drawn",
     ),
+    ({"input_ids": [-1]}, "expected input_ids"),
+    ({"input_ids": [2**40]}, "expected input_ids"),
+    ({"input_ids": [1], "sampling_params": [1]}, "expected sampling_params, an object, got [1]"),
+    (
+        {"input_ids": [1], "sampling_params": {"max_new_tokens": "many"}},
+        "sampling_params.max_new_tokens = 'many': Expected `int`, got `str`",
+    ),
+    (
+        {"input_ids": [1], "sampling_params": {"temperature": -1}},
+        "sampling_params.temperature = -1: Expected",
+    ),
+    ({"input_ids": [1], "sampling_params": {"stop": 5}}, "sampling_params.stop = 5: Expected"),
 ]
 
 

@@ -141,6 +141,18 @@ async def test_requests_beyond_the_cache_wait_their_turn(tiny):
     assert [task.result().ids.tolist() for task in tasks] == [c.ids.tolist() for c in roomy]
 
 
+@pytest.mark.parametrize("id", [-1, 10**6])
+async def test_an_id_that_the_model_does_not_have_is_refused_and_the_engine_goes_on(tiny, id):
+    async with engine_of(tiny) as engine:
+        sampling = Sampling(max_tokens=2)
+        with pytest.raises(ValueError, match=rf"id {id} is none of the model's {tiny.vocab_size}"):
+            await engine.generate(
+                Request(id="bad", ids=np.array([10, id], np.int32), sampling=sampling, seed=0)
+            )
+        good = Request(id="good", ids=np.array([10], np.int32), sampling=sampling, seed=0)
+        assert len((await engine.generate(good)).ids) > 0
+
+
 async def test_request_that_never_fits_is_refused_with_the_way_out(tiny):
     engine = LocalEngine(tiny, Compute(), max_tokens=512, stop_ids=(STOP,))
     expected = r"1000 tokens and 12 to draw are 1012, but the engine holds 512 .*raise engine.max_tokens"
