@@ -38,9 +38,9 @@ def load(spec: str, *, key: str) -> Callable[..., Any]:
 def form_of(fn: Callable[..., Any], forms: Sequence[Form], *, key: str) -> Form:
     """The form whose arguments are just those that `fn` needs. Told by their number, never by their names: an
     optional argument must be one that is passed by name. Raises PluginError."""
-    required, optional = _positional(fn, key=key)
+    required, optional, needed = _parameters(fn, key=key)
     for form in forms:
-        if len(form.takes) == required and set(optional) <= set(form.by_name):
+        if len(form.takes) == required and {*optional, *needed} <= set(form.by_name):
             return form
     raise PluginError(
         f"{key}: {name_of(fn)}{inspect.signature(fn)} is none of slime's signatures here: "
@@ -54,14 +54,18 @@ def passed_by_name(fn: Callable[..., Any], given: dict[str, Any]) -> dict[str, A
     return {name: value for name, value in given.items() if name in parameters}
 
 
-def _positional(fn: Callable[..., Any], *, key: str) -> tuple[int, list[str]]:
+def _parameters(fn: Callable[..., Any], *, key: str) -> tuple[int, list[str], list[str]]:
+    """How many it needs by position; names of those by position that have a default; of those that it needs
+    by name."""
     try:
         parameters = list(inspect.signature(fn).parameters.values())
     except ValueError as caught:
         raise PluginError(f"{key}: {name_of(fn)} does not tell what it takes; wrap it in a def") from caught
     listed = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     required = [p for p in listed if p.default is p.empty]
-    return len(required), [p.name for p in listed if p.default is not p.empty]
+    optional = [p.name for p in listed if p.default is not p.empty]
+    by_name = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    return len(required), optional, by_name
 
 
 def _with_name(where: str, *, key: str) -> str:

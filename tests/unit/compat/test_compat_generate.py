@@ -118,6 +118,14 @@ async def test_several_samples_are_parts_of_one_trajectory(run):
     assert len({s.response for s in samples}) == 4
 
 
+async def test_what_a_function_needs_by_name_and_nobody_passes_is_refused_at_the_start(run):
+    async def generate(args, sample, sampling_params, *, state):
+        return sample
+
+    with pytest.raises(PluginError, match="none of slime's signatures"):
+        generate_of(generate, run)
+
+
 async def test_evaluation_is_passed_to_functions_that_have_it(run):
     seen = []
 
