@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from strop.compat.endpoint import Turn, parameters
@@ -14,9 +15,10 @@ from strop.errors import PluginError
 from strop.plugins import is_async, name_of
 from strop.randomness import derive
 from strop.rollout.custom import Context
-from strop.rollout.hooks import Occasion
+from strop.rollout.hooks import HookFailed, Occasion
 from strop.rollout.keep import Drop
 from strop.sample import Group, Prompt, Sample
+from strop.threads import called
 
 SAMPLE_FORM = Form(("args", "sample", "sampling_params"), ("evaluation",))
 """The form in slime's source."""
@@ -108,9 +110,9 @@ class SampleHook:
     async def __call__(self, sample: Sample, occasion: Occasion) -> None:
         given = self.run.shown(sample)
         named = {"rollout_id": occasion.step, "evaluation": occasion.is_eval}
-        returned = self.fn(self.run.args, given, **passed_by_name(self.fn, named))
-        if inspect.isawaitable(returned):
-            returned = await returned
+        by_name = passed_by_name(self.fn, named)
+        call = partial(self.fn, self.run.args, given, **by_name)
+        returned = await called(self.fn, call, error=HookFailed, what=f"hook {name_of(self.fn)}")
         if not isinstance(returned, SlimeSample | None):
             raise TypeError(f"expected a Sample or None, got {returned!r}")
         self.run.absorb.changed(returned or given, sample)

@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from strop.plugins import is_async
 from strop.rewards.base import RewardRefused
 from strop.rewards.returned import Reading
 from strop.sample import Sample, Scores
+from strop.threads import threaded
 
 T = TypeVar("T")
 
@@ -83,33 +83,15 @@ class Scorer:
 
     async def _call(self, given: object) -> object:
         await self._take_place()
-        thread = None if is_async(self.fn) else self._thread(given)
+        thread = None if is_async(self.fn) else self._started(given)
         try:
             outcome = self.fn(given) if thread is None else await self._ended(thread)
             return await self._awaited(outcome) if inspect.isawaitable(outcome) else outcome
         finally:
             self._leave_place(thread)
 
-    def _thread(self, given: object) -> asyncio.Future[object]:
-        """Completes with what the call returned, or with the StropError that it raised."""
-        loop = asyncio.get_running_loop()
-        ended: asyncio.Future[object] = loop.create_future()
-
-        def work() -> None:
-            # What stands when the call does not even raise an Exception: `sys.exit()` ends its thread alone.
-            outcome: object = RewardFailed(f"{self._what}: it ended its thread, as sys.exit() does")
-            try:
-                with boundary(RewardFailed, self._what):
-                    outcome = self.fn(given)
-            except StropError as failed:
-                outcome = failed
-            finally:
-                with suppress(RuntimeError):  # the run has ended and closed its loop: nobody asks any more
-                    loop.call_soon_threadsafe(ended.set_result, outcome)
-
-        # A daemon of its own, not a pool's: a call that never ends must hold up neither others nor the exit.
-        threading.Thread(target=work, daemon=True, name=self._what).start()
-        return ended
+    def _started(self, given: object) -> asyncio.Future[object]:
+        return threaded(lambda: self.fn(given), error=RewardFailed, what=self._what)
 
     async def _ended(self, thread: asyncio.Future[object]) -> object:
         await asyncio.wait({thread}, timeout=self.timeout_s)

@@ -1,6 +1,5 @@
 """`rollout.hooks`: functions that see every finished sample before it is rewarded."""
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -10,6 +9,7 @@ from strop.errors import Recorded
 from strop.plugins import check_options, resolve
 from strop.rollout.deadline import within
 from strop.sample import Group, Sample
+from strop.threads import called
 
 GROUP = "strop.hooks"
 """Entry points of installed packages that are hooks."""
@@ -42,14 +42,14 @@ class HookFailed(Recorded):
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """A function `(sample) -> None`, `def` or `async def`."""
+    """A function `(sample) -> None`: `async def`, or `def`, which runs in a thread."""
 
     fn: Callable[[Sample], Any]
+    name: str = "of rollout.hooks"
 
     async def __call__(self, sample: Sample, occasion: Occasion) -> None:  # noqa: ARG002 - the seam's
-        returned = self.fn(sample)
-        if inspect.isawaitable(returned):
-            returned = await returned
+        what = f"hook {self.name}"
+        returned = await called(self.fn, lambda: self.fn(sample), error=HookFailed, what=what)
         if returned is not None:
             raise TypeError(f"expected None, got {returned!r}: a hook changes the sample in place")
 
@@ -84,4 +84,4 @@ def open_hook(spec: str, *, key: str, names: Mapping[str, Hook] = MappingProxyTy
         return names[spec]
     fn = resolve(spec, key=key, names={}, group=GROUP)
     check_options(fn, {}, key=f"{key} = {spec!r}", num_given=1)
-    return Plain(fn)
+    return Plain(fn, spec)

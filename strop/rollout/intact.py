@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from strop.errors import Recorded
+from strop.errors import Recorded, RunError
 from strop.rollout.custom import check_kept_sets
 from strop.sample import Sample, Sampling, Status
+from strop.store.json_text import encode_exact
 from strop.tokens import Tokens
 
 
@@ -20,6 +21,9 @@ def kept_intact(samples: Sequence[Sample]) -> Iterator[None]:
         problem = place.problem(sample) or _problem(sample)
         place.restore(sample)
         if problem:
+            sample.sequence, sample.prompt_length = place.sequence, place.prompt_length
+            if _problem_of_metadata(sample):
+                sample.metadata = {}
             sample.fail(Recorded(f"a hook or the reward left {problem}"))
 
 
@@ -32,15 +36,31 @@ class _Place:
     trajectory_id: int
     prompt_id: str
     sampling: Sampling | None
+    sequence: Tokens
+    prompt_length: int
 
     @classmethod
     def of(cls, sample: Sample) -> "_Place":
-        return cls(sample.index, sample.group_id, sample.trajectory_id, sample.prompt_id, sample.sampling)
+        return cls(
+            sample.index,
+            sample.group_id,
+            sample.trajectory_id,
+            sample.prompt_id,
+            sample.sampling,
+            sample.sequence,
+            sample.prompt_length,
+        )
 
     def problem(self, sample: Sample) -> str | None:
-        if _Place.of(sample) == self:
-            return None
-        return "another sample.index, group_id, trajectory_id, prompt_id or sampling; these are the run's"
+        own = (sample.index, sample.group_id, sample.trajectory_id, sample.prompt_id, sample.sampling)
+        if own != (self.index, self.group_id, self.trajectory_id, self.prompt_id, self.sampling):
+            return "another sample.index, group_id, trajectory_id, prompt_id or sampling; these are the run's"
+        sequence: object = sample.sequence  # user code puts anything in
+        if not isinstance(sequence, Tokens):
+            return f"sample.sequence a {type(sequence).__name__}; expected strop.Tokens"
+        if sample.prompt_length != self.prompt_length or sequence.untrained() != self.sequence.untrained():
+            return "other tokens than were drawn; of sample.sequence it may change the mask alone"
+        return None
 
     def restore(self, sample: Sample) -> None:
         sample.index, sample.group_id = self.index, self.group_id
@@ -50,19 +70,27 @@ class _Place:
 
 def _problem(sample: Sample) -> str | None:
     status: object = sample.status  # user code puts anything in
-    metadata: object = sample.metadata
-    sequence: object = sample.sequence
     if not isinstance(status, Status) or status is Status.PENDING:
         return f"sample.status = {status!r}; expected a strop.Status, and not pending"
-    if not isinstance(metadata, dict):
-        return f"sample.metadata = {metadata!r}; expected a dict"
+    if problem := _problem_of_metadata(sample):
+        return problem
     if status is Status.FAILED:
         return None if sample.error else "sample.status = failed without a sample.error that says how"
-    if not isinstance(sequence, Tokens):
-        return f"sample.sequence a {type(sequence).__name__}; expected strop.Tokens"
-    if not 1 <= sample.prompt_length <= len(sequence):
-        return f"sample.prompt_length = {sample.prompt_length} of {len(sequence)} tokens"
+    response: object = sample.response
+    if not isinstance(response, str):
+        return f"sample.response a {type(response).__name__}; expected text"
     return _problem_of_sets(sample)
+
+
+def _problem_of_metadata(sample: Sample) -> str | None:
+    metadata: object = sample.metadata
+    if not isinstance(metadata, dict):
+        return f"sample.metadata = {metadata!r}; expected a dict"
+    try:
+        encode_exact(metadata, "a sample.metadata")
+    except RunError as caught:
+        return str(caught)
+    return None
 
 
 def _problem_of_sets(sample: Sample) -> str | None:

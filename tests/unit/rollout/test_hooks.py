@@ -1,6 +1,8 @@
 """`rollout.hooks`: after the last token, before the reward; and what happens when one fails."""
 
 import asyncio
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from strop.sample import Prompt, Sample, Sampling, Status, Tokens
 
 
 def hooked(*fns, timeout_s=5.0, hooks=None, **keys):
-    hooks = hooks or Hooks([(fn.__name__, Plain(fn)) for fn in fns], timeout_s=timeout_s)
+    hooks = hooks or Hooks([(fn.__name__, Plain(fn, fn.__name__)) for fn in fns], timeout_s=timeout_s)
     return player_of(keys.pop("engine", None) or Scripted("42"), hooks=hooks, **keys)
 
 
@@ -122,6 +124,16 @@ def empties(sample):
     sample.sequence = Tokens.context([])
 
 
+def swaps_a_token(sample):
+    ids = sample.sequence.ids.copy()
+    ids[-1] = 99_999_999
+    sample.sequence = replace(sample.sequence, ids=ids)
+
+
+def notes_an_object(sample):
+    sample.metadata["page"] = object()
+
+
 def spells_the_status(sample):
     sample.status = "completed"
 
@@ -141,7 +153,9 @@ def renumbers(sample):
 @pytest.mark.parametrize(
     ("fn", "error"),
     [
-        (empties, "a hook or the reward left sample.prompt_length = "),
+        (empties, "a hook or the reward left other tokens than were drawn; of sample.sequence it may"),
+        (swaps_a_token, "a hook or the reward left other tokens than were drawn"),
+        (notes_an_object, "a hook or the reward left a sample.metadata: cannot be stored as JSON"),
         (spells_the_status, "a hook or the reward left sample.status = 'completed'; expected a strop.Status"),
         (forgets_metadata, "a hook or the reward left sample.metadata = None; expected a dict"),
         (fails_without_a_word, "a hook or the reward left sample.status = failed without a sample.error"),
@@ -175,3 +189,28 @@ def test_a_hook_that_forgets_the_kept_sets_was_trained_on_another_distribution()
     with kept_intact([sample]):
         sample.extras = {}
     assert "1 trained tokens have no kept set" in sample.error
+
+
+async def test_a_plain_hook_that_sleeps_holds_nobody_up_and_is_late_by_name():
+    ticks = 0
+
+    async def ticking():
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.001)
+            ticks += 1
+
+    clock = asyncio.ensure_future(ticking())
+    sample = await finished(hooked(lambda _: time.sleep(0.5), timeout_s=0.05))
+    clock.cancel()
+    assert sample.error == "hook <lambda>: no answer after 0.05 s"
+    assert ticks > 5
+
+
+def leaves_out_of_the_loss(sample):
+    sample.sequence = sample.sequence.untrained()
+
+
+async def test_a_hook_may_take_tokens_out_of_the_loss():
+    sample = await finished(hooked(leaves_out_of_the_loss, reward=lambda _: 1.0))
+    assert (sample.status, sample.effective_response_length) == (Status.COMPLETED, 0)
