@@ -65,6 +65,7 @@ class Run:
             prepared.make_env,
             config.env,
             max_context_tokens=config.rollout.max_context_tokens,
+            vocabulary=engine_model.vocab_size,
         )
         self._player = Player(
             parts, prepared.rewards, prepared.generate, seed=config.loop.seed, hooks=prepared.hooks

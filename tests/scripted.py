@@ -72,7 +72,9 @@ def player_of(
 ) -> Player:
     """A player over the byte-level renderer. `env`: keys of the `env` section."""
     section = Env(**{"type": "mine", **env})
-    parts = Parts(engine, ByteRenderer(), make_env, section, generate_timeout_s=generate_timeout_s)
+    parts = Parts(
+        engine, ByteRenderer(), make_env, section, generate_timeout_s=generate_timeout_s, vocabulary=264
+    )
     scorer = Scorer(reward, name="mine", timeout_s=5, retries=0, concurrency=8)
     return Player(parts, Rewards(scorer), generate, seed=0, hooks=hooks or Hooks())
 

@@ -1,8 +1,9 @@
 """What `strop eval` evaluates: a run's checkpoint, a model, or what a run file names."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from strop.config.load import Loaded, load_config
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from strop.store.reader import RunReader
 
 _RUN_FILES = (".toml", ".yaml", ".yml")
+_TRAINING = ("algo", "buffer", "store", "sync", "train")
+"""Sections of what comes after a rollout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ def open_target(
     if is_run:
         return _of_run(first, flags, step, own)
     if first.suffix in _RUN_FILES:
-        return Target(_untrained(load_config(names, flags, also=own)), None)
+        return Target(_untrained(_refuse_idle(load_config(names, flags, also=own))), None)
     return Target(_of_model(str(first), flags, own), None)
 
 
@@ -54,7 +57,9 @@ def _of_model(name: str, flags: Sequence[str], own: Iterable[str]) -> Loaded:
     except ConfigError as caught:
         raise ConfigError(f"strop eval {name}: is not a run directory; as a model: {caught}") from caught
     origins = {"model": "strop eval", "loop.steps": "strop eval"}
-    return _untrained(load_values({"model": name, "loop": {"steps": 0}}, origins, flags, also=own))
+    return _untrained(
+        _refuse_idle(load_values({"model": name, "loop": {"steps": 0}}, origins, flags, also=own))
+    )
 
 
 def _of_run(run: Path, flags: Sequence[str], step: int | None, own: Iterable[str]) -> Target:
@@ -66,7 +71,8 @@ def _of_run(run: Path, flags: Sequence[str], step: int | None, own: Iterable[str
     before = from_json(reader.config(), str(run / "config.json"))
     values = {**before.config.model_dump(mode="json"), "model": str(checkpoint.path.absolute())}
     origins = {**before.origins, "model": f"step {checkpoint.step}"}
-    return Target(_untrained(load_values(values, origins, flags, also=own)), checkpoint.step)
+    loaded = _refuse_idle(load_values(values, origins, flags, also=own), origins)
+    return Target(_untrained(loaded), checkpoint.step)
 
 
 def _checkpoint(reader: "RunReader", step: int | None) -> "Checkpoint":
@@ -86,6 +92,17 @@ def _checkpoint(reader: "RunReader", step: int | None) -> "Checkpoint":
         return read_checkpoint(checkpoint_path(reader.path, step))
     except RunError as caught:
         raise ConfigError(f"--step {step}: {caught}") from caught
+
+
+def _refuse_idle(loaded: Loaded, before: Mapping[str, str] = MappingProxyType({})) -> Loaded:
+    """What a flag sets must change what is evaluated; a run file may hold what it is trained with.
+
+    `before`: the origins of what a run was given, flags among them."""
+    for key, origin in loaded.origins.items():
+        is_new = origin.startswith("--") and before.get(key) != origin
+        if is_new and key.split(".")[0] in _TRAINING:
+            raise ConfigError(f"{origin}: {key} has no effect on an evaluation; remove it")
+    return loaded
 
 
 def _untrained(loaded: Loaded) -> Loaded:

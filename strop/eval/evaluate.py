@@ -104,7 +104,7 @@ def summarise(section: EvalSet, groups: list[Group]) -> Evaluation:
         groups=groups,
         mean=mean,
         stderr=standard_error(prompts),
-        interval=interval_of(mean, prompts, samples_per_prompt=section.samples_per_prompt),
+        interval=interval_of(mean, prompts),
         n=sum(bool(of_prompt) for of_prompt in prompts),
         samples=samples,
         failed=samples - len(rewards),

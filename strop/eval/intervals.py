@@ -1,8 +1,8 @@
 """How sure a mean is: an interval that holds the true mean in 95 of 100 evaluations.
 
-`wilson` is for a share of passes, one sample a prompt: it is right near 0 and 1 and for few prompts, where
-the normal interval is not. `normal` is for all else, over prompts: they are the independent draws, the
-samples of one are not (a clustered standard error).
+`wilson` is for a share of prompts that pass, each wholly or not at all, as with one sample a prompt: it is
+right near 0 and 1 and for few prompts, where the normal interval is not. `normal` is for all else, over
+prompts: they are the independent draws, the samples of one are not (a clustered standard error).
 """
 
 import math
@@ -25,13 +25,11 @@ class Interval:
     method: Literal["wilson", "normal"]
 
 
-def interval_of(
-    mean: float, prompts: Sequence[Sequence[float]], *, samples_per_prompt: int
-) -> Interval | None:
+def interval_of(mean: float, prompts: Sequence[Sequence[float]]) -> Interval | None:
     """Of the mean over all trajectories, from the rewards of each prompt; None when so few cannot tell."""
-    rewards = [reward for of_prompt in prompts for reward in of_prompt]
-    if samples_per_prompt == 1 and rewards and set(rewards) <= {0.0, 1.0}:
-        return wilson(passed=int(sum(rewards)), n=len(rewards))
+    means = [float(np.mean(rewards)) for rewards in prompts if rewards]
+    if means and set(means) <= {0.0, 1.0}:
+        return wilson(passed=int(sum(means)), n=len(means))
     error = standard_error(prompts)
     return None if math.isnan(error) else Interval(mean - Z * error, mean + Z * error, "normal")
 
@@ -41,7 +39,9 @@ def wilson(*, passed: int, n: int) -> Interval:
     share, z2 = passed / n, Z * Z
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = Z * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
-    return Interval(max(centre - half, 0.0), min(centre + half, 1.0), "wilson")
+    # At the ends the two terms are equal, up to rounding.
+    low = 0.0 if passed == 0 else centre - half
+    return Interval(low, 1.0 if passed == n else centre + half, "wilson")
 
 
 def standard_error(prompts: Sequence[Sequence[float]]) -> float:

@@ -5,6 +5,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from strop.engines.base import Completion, Engine, Request
 from strop.errors import GenerateFailed
@@ -68,7 +69,7 @@ class Context:
         )
         return await self.engine.generate(request)
 
-    def check(self, made: list[Sample]) -> None:
+    def check(self, made: list[Sample], *, vocabulary: int) -> None:
         """ValueError or GenerateFailed unless `made`, what the function returned, can be trained."""
         own = {id(sample) for sample in (self.sample, *self._parts)}
         is_own = isinstance(made, list) and len({id(sample) for sample in made} & own) == len(made)
@@ -76,9 +77,16 @@ class Context:
             raise ValueError("expected [ctx.sample], with further samples of ctx.part() behind it, each once")
         for sample in made:
             _check_sample(sample, self.sampling)
+            _check_ids(sample.sequence.ids, vocabulary)
 
 
 Generate = Callable[[Prompt, Context], Awaitable[list[Sample]]]
+
+
+def _check_ids(ids: NDArray[np.int32], vocabulary: int) -> None:
+    beyond = np.flatnonzero(ids >= vocabulary)
+    if len(beyond):
+        raise ValueError(f"token {beyond[0]} is {ids[beyond[0]]}; the model's ids end at {vocabulary - 1}")
 
 
 def _check_sample(sample: Sample, sampling: Sampling) -> None:

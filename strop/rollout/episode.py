@@ -38,6 +38,8 @@ class Parts:
     env: Env
     max_context_tokens: int | None = None
     """Prompt and response together at most."""
+    vocabulary: int = 2**31 - 1
+    """Ids that can be trained are below it."""
     generate_timeout_s: float = 600.0
     """For one call of `rollout.generate`."""
 

@@ -81,7 +81,7 @@ class Player:
             return [sample]
         async with within(self.parts.generate_timeout_s, GenerateFailed, "rollout.generate"):
             made = await self.generate(prompt, context)
-            context.check(made)
+            context.check(made, vocabulary=self.parts.vocabulary)
         return made
 
     async def _close(self, sample: Sample, prompt: Prompt, occasion: Occasion) -> None:

@@ -84,7 +84,14 @@ def _counts() -> tuple[Declared, ...]:
     samples, tokens = "samples", "tokens"
     return (
         Declared("rollout/groups", "groups", "groups trained on", "distinct", "groups"),
-        Declared("rollout/samples", samples, "samples trained on", "sum", samples),
+        Declared("rollout/samples", samples, "samples of the groups trained on", "sum", samples),
+        Declared(
+            "rollout/removed",
+            samples,
+            "of these, taken out of the loss by remove_sample; they count in their group's baseline",
+            "sum",
+            samples,
+        ),
         Declared(
             "rollout/prompt_tokens",
             tokens,

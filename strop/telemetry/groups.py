@@ -115,6 +115,7 @@ def _ends(groups: list[Group]) -> dict[str, Metric]:
     return {
         "rollout/groups": Distinct(frozenset(group.id for group in groups)),
         "rollout/samples": Sum(float(len(statuses))),
+        "rollout/removed": Sum(float(sum(s.remove_sample for group in groups for s in group.samples))),
         "rollout/truncated_share": Mean(statuses.count(Status.TRUNCATED), len(statuses)),
         "rollout/failed": Sum(float(statuses.count(Status.FAILED))),
         "rollout/aborted": Sum(float(statuses.count(Status.ABORTED))),

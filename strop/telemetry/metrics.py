@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 # What follows `reward/score/` is a name that the user gave: any text.
 _NAME = re.compile(r"[a-z][a-z0-9_]*(/[a-z0-9_.-]+)+|reward/score/.*", re.DOTALL)
-_TIMING = re.compile(r"(time|perf)/.*|.*(_s|_per_s|_gib)")
+_TIMING = re.compile(r"(time|perf)/.*|(?!reward/).*(_s|_per_s|_gib)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ def reduce(records: Iterable[Mapping[str, Metric]]) -> dict[str, float]:
 
 def is_timing(name: str) -> bool:
     """Whether a metric tells of time, speed or memory, which differ between two equal runs:
-    `time/…`, `perf/…`, `…_s`, `…_per_s`, `…_gib`."""
+    `time/…`, `perf/…`, `…_s`, `…_per_s`, `…_gib`. What a reward says is none, whatever it is called."""
     return _TIMING.fullmatch(name) is not None
 
 

@@ -103,6 +103,7 @@ WRONG = {
     "run --out run": "--out run already exists; choose another directory",
     "run --json=yes": "--json: takes no value, got yes",
     "run --out": "--out: needs a value",
+    "run --lr 3": "--lr: train.optim.lr has no effect on an evaluation; remove it",
 }
 
 

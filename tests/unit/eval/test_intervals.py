@@ -22,13 +22,13 @@ def test_wilson(passed, n, low, high):
 
 
 def test_one_sample_of_0_or_1_a_prompt_gives_wilson():
-    found = interval_of(0.8, [[1.0]] * 8 + [[0.0]] * 2, samples_per_prompt=1)
+    found = interval_of(0.8, [[1.0]] * 8 + [[0.0]] * 2)
     assert found == wilson(passed=8, n=10)
 
 
 def test_several_samples_a_prompt_give_a_normal_interval_over_prompts():
     # means 0.5, 1, 0: deviation 0.5
-    found = interval_of(0.5, [[0, 1], [1, 1], [0, 0]], samples_per_prompt=2)
+    found = interval_of(0.5, [[0, 1], [1, 1], [0, 0]])
     half = 1.959964 * 0.5 / math.sqrt(3)
     assert found is not None
     assert (found.low, found.high) == pytest.approx((0.5 - half, 0.5 + half), abs=1e-6)
@@ -42,11 +42,18 @@ def test_a_hundred_equal_samples_are_no_surer_than_one():
 
 
 def test_rewards_that_are_not_0_or_1_give_a_normal_interval():
-    found = interval_of(0.5, [[0.2], [0.8]], samples_per_prompt=1)
+    found = interval_of(0.5, [[0.2], [0.8]])
     assert found is not None
     assert found.method == "normal"
 
 
 def test_a_prompt_alone_cannot_tell():
-    assert interval_of(0.5, [[0.5, 0.5]], samples_per_prompt=2) is None
-    assert interval_of(math.nan, [], samples_per_prompt=1) is None
+    assert interval_of(0.5, [[0.5, 0.5]]) is None
+    assert interval_of(math.nan, []) is None
+
+
+def test_prompts_that_never_pass_are_not_said_to_be_known_for_certain():
+    found = interval_of(0.0, [[0.0] * 4] * 4)
+    assert found == wilson(passed=0, n=4)
+    assert (found.low, round(found.high, 4)) == (0.0, 0.4899)
+    assert wilson(passed=4, n=4).high == 1.0

@@ -278,3 +278,13 @@ async def test_reward_that_cancels_itself_is_a_fault():
     sample = await finished(player_of(Scripted("42"), reward=reward))
     assert (sample.status, sample.reward) == (Status.FAILED, None)
     assert "cancelled" in sample.error
+
+
+async def test_a_token_that_the_model_does_not_have_was_a_traceback_in_training():
+    def strange(sample):
+        sample.sequence = sample.sequence + Tokens.context([264])
+
+    sample = await finished(player_of(Scripted("42"), generate=after(strange)))
+    assert sample.error is not None
+    assert sample.error.startswith("rollout.generate: ValueError: token ")
+    assert sample.error.endswith("is 264; the model's ids end at 263")
