@@ -26,4 +26,4 @@ class Finding:
     @property
     def line(self) -> str:
         """As commands print it."""
-        return f"{self.level:<5}{self.about:<16}{self.text}"
+        return f"{self.level:<5}{self.about:<15} {self.text}"

@@ -104,5 +104,6 @@ def _print(findings: "Iterable[Finding | str]") -> int:
         if isinstance(found, Finding):
             warned += found.level is Level.WARN
             worst = Level.FAIL if Level.FAIL in (worst, found.level) else worst
-    print("\nfail: see above" if worst is Level.FAIL else f"\nok, {warned} warnings" if warned else "\nok")
+    warnings = f", {warned} warning{'s' * (warned > 1)}" if warned else ""
+    print("\nfail: see above" if worst is Level.FAIL else f"\nok{warnings}")
     return 1 if worst is Level.FAIL else 0

@@ -1,6 +1,7 @@
 """A run's model, template, data and environment, as they are before anything is drawn."""
 
 import asyncio
+import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -92,7 +93,7 @@ def _content(prompt: Prompt) -> str:
 
 def _lengths(prepared: Prepared, prompts: Sequence[Prompt]) -> str:
     lengths = sorted(len(prepared.renderer.prompt(prompt)) for prompt in prompts)
-    middle, high = lengths[len(lengths) // 2], lengths[int(0.95 * (len(lengths) - 1))]
+    middle, high = (lengths[math.ceil(share * len(lengths)) - 1] for share in (0.5, 0.95))
     return f"{lengths[0]}–{lengths[-1]} tokens, half up to {middle}, 95 % up to {high}"
 
 

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass, replace
 from typing import Any
 
 from strop.config.tree import Reward
@@ -49,42 +50,70 @@ def reward_findings(
 
 async def _rewarded(rewards: Rewards, label: Any) -> list[Finding]:
     texts = [str(label), *_ODD]
-    found: list[Finding] = []
-    values: list[float] = []
-    slowest = 0.0
+    trials: list[_Trial] = []
     try:
         for text in texts:
-            sample = finished_sample(text, label)
-            before, began = deepcopy(sample), time.perf_counter()
-            try:
-                one, two = await _score(rewards, sample), await _score(rewards, finished_sample(text, label))
-            except Recorded as failed:
-                found.append(
-                    Finding(Level.FAIL, "any response", f"{_shown(text)}, label {label!r}: {failed}")
-                )
-                continue
-            slowest = max(slowest, (time.perf_counter() - began) / 2)
-            values.append(one.value)
-            if one != two:
-                worth = f"{_shown(text)} is worth {one.value:g}, then {two.value:g}"
-                found.append(Finding(Level.WARN, "twice", f"{worth}: a resumed run will not repeat itself"))
-            if sample != before:
-                found.append(
-                    Finding(Level.WARN, "the sample", f"{_shown(text)}: is changed; return the reward alone")
-                )
+            trials.append(await _tried(rewards, text, label))
+            if trials[-1].seconds >= _TIMEOUT_S:  # the next one would take as long
+                break
     finally:
         await rewards.close()
-    return [*found, *_of_values(values, len(texts), slowest)]
+    values = [trial.value for trial in trials if trial.value is not None]
+    slowest = max(trial.seconds for trial in trials)
+    return [*_alike(trials, len(texts)), *_of_values(values, len(texts), slowest)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """One response, scored twice."""
+
+    text: str
+    value: float | None
+    seconds: float
+    """Of one call."""
+    faults: tuple[tuple[Level, str, str], ...]
+    """Level, about, and what is wrong."""
+
+
+async def _tried(rewards: Rewards, text: str, label: Any) -> _Trial:
+    sample = finished_sample(text, label)
+    before, began = deepcopy(sample), time.perf_counter()
+    try:
+        one, two = await _score(rewards, sample), await _score(rewards, finished_sample(text, label))
+    except Recorded as failed:
+        fault = (Level.FAIL, "any response", f", label {label!r}: {failed}")
+        return _Trial(text, None, time.perf_counter() - began, (fault,))
+    seconds = (time.perf_counter() - began) / 2
+    faults = []
+    if one != two:
+        worth = f" is worth {one.value:g}, then {two.value:g}: a resumed run will not repeat itself"
+        faults.append((Level.WARN, "twice", worth))
+    if sample != before:
+        faults.append((Level.WARN, "the sample", ": is changed; return the reward alone"))
+    return _Trial(text, one.value, seconds, tuple(faults))
+
+
+def _alike(trials: Sequence[_Trial], num: int) -> Iterator[Finding]:
+    """A line for each kind of fault: the first of the kind, and how many more there are."""
+    kinds: dict[tuple[str, str], list[Finding]] = {}
+    for trial in trials:
+        for level, about, wrong in trial.faults:
+            kind = wrong if level is Level.FAIL else ""
+            found = Finding(level, about, f"{_shown(trial.text)}{wrong}")
+            kinds.setdefault((about, kind), []).append(found)
+    for first, *more in kinds.values():
+        yield replace(first, text=f"{first.text}; {len(more)} more alike") if more else first
+    if len(trials) < num:
+        text = f"{num - len(trials)} more not tried: a call took {_TIMEOUT_S:g} s"
+        yield Finding(Level.FAIL, "any response", text)
 
 
 def _of_values(values: Sequence[float], num: int, slowest: float) -> Iterator[Finding]:
     if len(values) == num:
         yield Finding(Level.OK, "any response", f"{num} responses scored, at most {slowest:.2g} s each")
         if len(set(values)) == 1:
-            text = (
-                f"every response is worth {values[0]:g}, the label itself too: is the label of another form?"
-            )
-            yield Finding(Level.WARN, "the label", f"{text} (--label JSON)")
+            text = f"every response is worth {values[0]:g}, the label itself too: nothing is learnt from that"
+            yield Finding(Level.WARN, "the label", f"{text}, unless labels have another form (--label JSON)")
         else:
             yield Finding(Level.OK, "the label", f"as the response is worth {values[0]:g}")
 

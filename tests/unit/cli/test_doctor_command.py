@@ -59,6 +59,11 @@ def test_every_part_of_a_run_is_looked_at(doctor):
     assert "█" in out
 
 
+def test_of_two_prompts_95_percent_are_up_to_the_longer(doctor):
+    _, out = doctor("--reward.fn", "mine.py:length", "--eval-prompt-data", "dev", "data.jsonl@[0:2]")
+    assert "2 prompts: 5–6 tokens, half up to 5, 95 % up to 6" in line(out, "eval dev")[0]
+
+
 def test_rows_that_are_there_twice_and_held_out_rows_that_are_trained_on_are_warned_of(doctor):
     _, out = doctor("--reward.fn", "mine.py:length", "--eval-prompt-data", "dev", "data.jsonl@[0:2]")
     assert "1 prompts are there more than once" in out

@@ -8,7 +8,7 @@ from strop.errors import InputError, PluginError
 from strop.finding import Level
 
 MINE = """
-import itertools, random
+import asyncio, itertools, random
 from strop.envs.base import Observation, Step
 
 def good(sample): return float(sample.response == str(sample.label))
@@ -19,6 +19,7 @@ def constant(sample): return 1.0
 def changing(sample): sample.metadata["seen"] = 1; return float(len(sample.response))
 counter = itertools.count()
 def drifting(sample): return float(next(counter))
+async def hanging(sample): await asyncio.Event().wait()
 def spread(samples): return [float(len(s.response)) for s in samples]
 
 def keep_all(group): return True
@@ -111,6 +112,19 @@ def test_a_good_function_is_told_its_seam_and_is_ok(findings, name, seam):
 def test_a_broken_contract_is_named(findings, name, level, about, text):
     found = [finding for finding in findings(name) if (finding.level, finding.about) == (level, about)]
     assert text in found[0].text
+
+
+@pytest.mark.parametrize(("name", "about"), [("nothing", "any response"), ("drifting", "twice")])
+def test_one_fault_of_every_response_is_one_line(findings, name, about):
+    (found,) = [finding for finding in findings(name) if finding.about == about and finding.level != Level.OK]
+    assert found.text.endswith("; 8 more alike")
+
+
+def test_a_reward_that_hangs_is_not_waited_for_nine_times(findings, monkeypatch):
+    monkeypatch.setattr("strop.doctor.seams_that_judge._TIMEOUT_S", 0.05)
+    first, rest = findings("hanging")[1:]
+    assert "no answer after 0.05 s" in first.text
+    assert (rest.level, rest.text) == (Level.FAIL, "8 more not tried: a call took 0.05 s")
 
 
 def test_options_and_label_reach_the_function(findings):
