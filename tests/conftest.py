@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fresh import fresh
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from strop.nn.loading import CausalLM
 
+
+settings.register_profile("default suite", max_examples=30, deadline=None)
+settings.load_profile("default suite")
 
 # torch, transformers and some thousand tests are a million objects that live to the end: looking through them
 # again and again for garbage was a third of the time that collecting the tests took.

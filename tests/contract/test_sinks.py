@@ -92,7 +92,7 @@ def everything(sink):
 
 
 @pytest.mark.parametrize("name", SINKS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(order=st.lists(st.sampled_from(sorted(CALLS)), max_size=12))
 def test_methods_may_be_called_in_any_order(name, order):
     sink = SINKS[name](io.StringIO())

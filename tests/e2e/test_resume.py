@@ -75,6 +75,7 @@ def test_the_run_of_these_tests_has_what_is_hard_to_resume(whole: Path) -> None:
     assert books(whole).issued > 5 * (4 + 1), "no step needed a second round"
 
 
+@pytest.mark.slow
 def test_a_run_killed_in_rollout_ends_as_if_it_had_not_been(
     shell: Shell, whole: Path, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -89,6 +90,7 @@ def test_a_run_killed_in_rollout_ends_as_if_it_had_not_been(
     assert_same(whole, path, capsys)
 
 
+@pytest.mark.slow
 def test_a_run_killed_in_training_ends_as_if_it_had_not_been(
     shell: Shell, whole: Path, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -169,6 +171,7 @@ def test_two_runs_with_one_seed_are_equal(
     assert_same(whole, path, capsys)
 
 
+@pytest.mark.slow
 def test_another_seed_makes_another_run_and_compare_names_the_first_difference(
     shell: Shell, whole: Path, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

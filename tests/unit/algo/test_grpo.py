@@ -112,7 +112,7 @@ def test_skipping_what_cannot_contribute_changes_no_gradient(aggregation):
     assert torch.equal(kept, whole)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     tokens=st.lists(st.tuples(st.booleans(), st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=30),
     aggregation=st.sampled_from(MODES),

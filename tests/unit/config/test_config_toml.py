@@ -18,14 +18,14 @@ values = st.recursive(
 tables = st.dictionaries(texts, values, max_size=5)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(tables)
 def test_what_is_written_is_read_back(table: dict[str, object]) -> None:
     text = "".join(f"{write_key(key)} = {write_value(value)}\n" for key, value in table.items())
     assert tomllib.loads(text) == table
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(tables, st.lists(values, max_size=3))
 def test_every_key_is_found_on_its_line(table: dict[str, object], elements: list[object]) -> None:
     spread = "".join(f"  {write_value(element)}, # '\"[{{\n" for element in elements)

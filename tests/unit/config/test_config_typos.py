@@ -50,7 +50,7 @@ def is_right(flag: str) -> bool:
     return flag in FLAGS or flag in names() or bool(resolve(flag.removeprefix("--").split("."))) or number
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(one_edit(FLAGS), st.sampled_from([[], ["1"], ["true"], ["x"]]))
 def test_a_misspelt_flag_is_refused(flag: str, values: list[str]) -> None:
     if not is_right(flag) or not flag.startswith("--"):
@@ -60,7 +60,7 @@ def test_a_misspelt_flag_is_refused(flag: str, values: list[str]) -> None:
         assert "did you mean" in str(caught.value) or flag[:1] != "-" or answer_for(flag)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(one_edit(SETTING))
 def test_a_misspelt_flag_is_no_value_of_the_list_before_it(flag: str) -> None:
     if not is_right(flag) and len(flag) > 4:
@@ -68,14 +68,14 @@ def test_a_misspelt_flag_is_no_value_of_the_list_before_it(flag: str) -> None:
             load_config([], [*BASE, "--rollout-stop", "a", flag, "1"])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(one_edit(KEYS), st.sampled_from(["1", "true", "'x'", "[]"]))
 def test_a_misspelt_key_is_refused(tmp_path_factory: pytest.TempPathFactory, key: str, value: str) -> None:
     if key not in KEYS and not resolve(key.split(".")):
         refuses(tmp_path_factory, f"{key} = {value}\n", r"typo.toml:1: ")
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(ROW_TABLES), st.data())
 def test_a_misspelt_key_of_a_row_is_refused(
     tmp_path_factory: pytest.TempPathFactory, table: str, data: st.DataObject

@@ -27,7 +27,7 @@ from strop.train.local import LocalTrainer, Models
 from strop.train.packing import pack
 
 STOP = 256
-QUICK = ("gemma2", "qwen3_moe")
+QUICK = ("gemma2",)
 """Between them a window, caps, layers of two kinds, dense and sparse ones, heads of an odd size."""
 PROMPTS = [[10, 20, 30], list(range(40, 57)), [7], [10, 20, 30]]
 

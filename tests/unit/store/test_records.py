@@ -26,19 +26,19 @@ def through_text(record):
 
 
 @given(tokens())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_tokens_survive_json(before):
     assert tokens_from_json(through_text(tokens_to_json(before))) == before
 
 
 @given(prompts)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_a_prompt_survives_json(before):
     assert prompt_from_json(through_text(prompt_to_json(before))) == before
 
 
 @given(samples())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_a_sample_survives_json(before):
     assert_same(before, sample_from_json(through_text(sample_to_json(before))))
 

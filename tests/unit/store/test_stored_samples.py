@@ -14,7 +14,7 @@ PROMPT = Prompt(id="p", messages="hello")
 
 
 @given(st.lists(samples(), max_size=4, unique_by=lambda s: s.index))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_samples_survive_parquet(tmp_path_factory, before):
     path = tmp_path_factory.mktemp("samples") / "groups.parquet"
     write_samples(path, [Group(0, PROMPT, before[:2]), Group(1, PROMPT, before[2:])])
