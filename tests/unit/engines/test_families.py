@@ -28,7 +28,7 @@ from strop.train.packing import pack
 
 STOP = 256
 QUICK = ("gemma2",)
-"""Between them a window, caps, layers of two kinds, dense and sparse ones, heads of an odd size."""
+"""A window, caps, layers of two kinds, heads of an odd size; the others are slow tests."""
 PROMPTS = [[10, 20, 30], list(range(40, 57)), [7], [10, 20, 30]]
 
 

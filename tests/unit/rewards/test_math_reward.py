@@ -69,6 +69,7 @@ async def test_deepscaler_wants_an_answer_behind_the_thought(response, label, va
     assert await worth(response, label, fn="deepscaler") == value
 
 
+@pytest.mark.slow
 def test_answers_outside_the_main_thread_are_not_all_scored_0():
     """Known fault H2: math-verify's own time limit works in the main thread alone."""
     found = []
