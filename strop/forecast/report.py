@@ -35,10 +35,13 @@ def _batch(found: Forecast) -> Iterator[str]:
     updates, steps = plan.num_updates, config.loop.steps
     each = plan.samples_per_step / updates
     a_step = f"{prompts} prompts × {size} samples = {plan.samples_per_step} a step"
-    yield _row("batch", f"{a_step} = {updates} × {each:g} an update")
-    rows = len(found.prepared.source)
-    epochs = f", {steps * prompts / rows:.3g} epochs of {rows} rows" if rows else ", made as they are needed"
-    yield _row("steps", f"{steps}: {plan.total_updates} updates, {steps * prompts} prompts{epochs}")
+    surplus = config.rollout.over_sample
+    more = f"; {surplus} more prompts are played for it" if surplus else ""
+    yield _row("batch", f"{a_step} = {updates} × {each:g} an update{more}")
+    rows, drawn = len(found.prepared.source), steps * (prompts + surplus)
+    epochs = f", {drawn / rows:.3g} epochs of {rows} rows" if rows else ", made as they are needed"
+    least = "at least " if config.rollout.keep else ""
+    yield _row("steps", f"{steps}: {plan.total_updates} updates, {least}{drawn} prompts{epochs}")
 
 
 def _layout(config: Config, found: Forecast) -> Iterator[str]:

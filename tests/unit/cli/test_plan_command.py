@@ -42,6 +42,12 @@ def test_a_plan_tells_batch_memory_and_time_and_leaves_nothing(plan):
     assert out.rstrip().splitlines()[-1].startswith("run       3 steps: ")
 
 
+def test_prompts_of_over_sampling_and_of_filters_are_in_the_plan(plan):
+    _, out, _ = plan("--no-probe", "--rollout.over_sample", "1", "--rollout.keep", "reward_std")
+    assert "= 4 a step = 1 × 4 an update; 1 more prompts are played for it" in out
+    assert "3: 3 updates, at least 9 prompts, 4.5 epochs of 2 rows" in out
+
+
 def test_a_plan_without_a_probe_has_no_times(plan):
     code, out, _ = plan("--no-probe")
     assert (code, "time      not measured: --no-probe" in out) == (0, True)
