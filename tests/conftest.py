@@ -27,8 +27,9 @@ gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """From here on only what the tests make is looked through."""
+    """From here on only what the tests make is looked through, and less often."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     gc.enable()
 
 

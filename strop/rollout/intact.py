@@ -58,7 +58,8 @@ class _Place:
         sequence: object = sample.sequence  # user code puts anything in
         if not isinstance(sequence, Tokens):
             return f"sample.sequence a {type(sequence).__name__}; expected strop.Tokens"
-        if sample.prompt_length != self.prompt_length or sequence.untrained() != self.sequence.untrained():
+        is_whole = sequence is self.sequence or sequence.untrained() == self.sequence.untrained()
+        if sample.prompt_length != self.prompt_length or not is_whole:
             return "other tokens than were drawn; of sample.sequence it may change the mask alone"
         return None
 

@@ -48,7 +48,7 @@ def out_text(out):
 
 
 def rollouts(ledger, *, reward, generate=None, **keys):
-    section = Rollout(batch_size=PER_STEP, samples_per_prompt=4, max_response_tokens=8, max_tries=8, **keys)
+    section = Rollout(batch_size=PER_STEP, samples_per_prompt=4, max_response_tokens=8, max_tries=5, **keys)
     source = ProceduralSource(task, options={}, seed=0)
     player = player_of(Noise(), reward=reward, generate=generate)
     return Rollouts(player, source, section, keep=reward_std, ledger=ledger)

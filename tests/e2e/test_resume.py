@@ -164,6 +164,7 @@ def test_a_run_killed_at_any_time_ends_as_if_it_had_not_been(
     assert_same(whole, path, capsys)
 
 
+@pytest.mark.slow
 def test_two_runs_with_one_seed_are_equal(
     shell: Shell, whole: Path, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
