@@ -23,6 +23,7 @@ from strop.randomness import derive
 from strop.render.base import Renderer
 from strop.rollout.hooks import Occasion
 from strop.sample import Sampling
+from strop.tokens import Tokens
 
 HOST = "127.0.0.1"
 SEED = "sampling_seed"
@@ -73,6 +74,8 @@ class Endpoint:
         self._runner: web.AppRunner | None = None
         self._starting = asyncio.Lock()
         self._asked: Counter[tuple[int, bytes]] = Counter()
+        self._drawn: set[tuple[int, float]] = set()
+        """Every token that was given out on this occasion, with its log-prob."""
         self._count = 0
 
     async def begin(self, turn: Turn) -> None:
@@ -80,6 +83,7 @@ class Endpoint:
         async with self._starting:
             if self._turn is None or self._turn.occasion != turn.occasion:
                 self._asked.clear()
+                self._drawn.clear()
             self._turn = turn
             if self._runner is None:
                 await self._start()
@@ -90,6 +94,16 @@ class Endpoint:
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=1, access_log=None)
         await self._runner.setup()
         await web.SockSite(self._runner, self._socket).start()
+
+    def refuse_what_was_not_drawn(self, tokens: Tokens) -> None:
+        """ValueError for a sampled token that was never given out with this log-prob."""
+        for place in np.flatnonzero(tokens.sampled).tolist():
+            id, logp = int(tokens.ids[place]), float(tokens.behavior[place])
+            if (id, logp) not in self._drawn:
+                raise ValueError(
+                    f"token {place} of sample.tokens is {id}, with the log-prob {logp:.4f}, which the engine "
+                    "did not draw; keep what /generate gave, or set loss_mask and log-prob of others to 0"
+                )
 
     async def close(self) -> None:
         """More than once is harmless."""
@@ -115,6 +129,7 @@ class Endpoint:
             raise web.HTTPServiceUnavailable(text=f"/generate: {error}") from error
         if len(completion.versions):
             self.version = int(completion.versions[-1])
+        self._drawn.update(zip(completion.ids.tolist(), completion.logp.tolist(), strict=True))
         return web.json_response(_reply(request, completion, asked, self._turn.renderer))
 
     def _request(self, asked: dict[str, Any], turn: Turn) -> Request:

@@ -52,6 +52,7 @@ class Generate:
         begins = ids if run.config.prompts.chat_template else []
         for one, sample in zip(made, samples, strict=True):
             run.absorb.made(one, sample, prompt_ids=begins, version=endpoint.version)
+            endpoint.refuse_what_was_not_drawn(sample.sequence)
         return samples
 
     async def _call(self, given: SlimeSample, ctx: Context) -> object:

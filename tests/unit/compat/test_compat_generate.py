@@ -264,3 +264,24 @@ class Digits(Noise):
         ids = [*text, END_OF_TURN]
         logp, versions = np.full(len(ids), -0.5, np.float32), np.zeros(len(ids), np.int32)
         return replace(made, ids=np.array(ids, np.int32), logp=logp, versions=versions)
+
+
+async def test_a_token_changed_after_it_was_drawn_was_trained_without_a_word(run):
+    async def swaps(args, sample, sampling_params):
+        made = await reply(args, sample, sampling_params)
+        made.tokens[-1] = 5
+        return made
+
+    (sample,) = await samples_of(swaps, run, engine=Noise())
+    assert "is 5, with the log-prob -" in sample.error
+    assert "which the engine did not draw" in sample.error
+
+
+async def test_tokens_put_in_by_a_function_are_not_trained_and_need_not_be_drawn(run):
+    async def adds(args, sample, sampling_params):
+        made = await reply(args, sample, sampling_params)
+        made.append_response_tokens(args, tokens=[5, 6], trainable=False)
+        return made
+
+    (sample,) = await samples_of(adds, run, engine=Noise())
+    assert (sample.error, sample.loss_mask[-3:]) == (None, [1, 0, 0])
