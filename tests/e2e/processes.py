@@ -23,7 +23,7 @@ PRELOAD = [
     "transformers.conversion_mapping",
     "transformers.models.llama.modeling_llama",
 ]
-DEADLINE_S = 60.0
+DEADLINE_S = 180.0
 
 
 @dataclass(frozen=True)
