@@ -17,13 +17,14 @@ def threaded(call: Callable[[], object], *, error: type[Recorded], what: str) ->
     ended: asyncio.Future[object] = loop.create_future()
 
     def work() -> None:
-        # What stands when the call does not even raise an Exception: `sys.exit()` ends its thread alone.
-        outcome: object = error(f"{what}: it ended its thread, as sys.exit() does")
+        outcome: object = error(f"{what}: it ended its thread")
         try:
             with boundary(error, what):
                 outcome = call()
         except StropError as failed:
             outcome = failed
+        except SystemExit:
+            outcome = error(f"{what}: it ended its thread, as sys.exit() does")
         finally:
             with suppress(RuntimeError):  # the run has ended and closed its loop: nobody asks any more
                 loop.call_soon_threadsafe(ended.set_result, outcome)

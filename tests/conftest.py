@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fresh import fresh
-from hypothesis import settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,16 +17,18 @@ if TYPE_CHECKING:
     from strop.nn.loading import CausalLM
 
 
-settings.register_profile("default suite", max_examples=30, deadline=None)
-settings.load_profile("default suite")
-
 # torch, transformers and some thousand tests are a million objects that live to the end: looking through them
 # again and again for garbage was a third of the time that collecting the tests took.
 gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """From here on only what the tests make is looked through, and less often."""
+    """In a process that runs tests: of garbage only what they make is looked through, and less often; their
+    properties are tried on thirty examples."""
+    from hypothesis import settings
+
+    settings.register_profile("default suite", max_examples=30, deadline=None)
+    settings.load_profile("default suite")
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
     gc.enable()

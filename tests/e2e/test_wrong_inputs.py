@@ -146,7 +146,10 @@ def refused(argv: list[str], here: Path, shell: Shell, capsys: pytest.CaptureFix
     return line
 
 
-@pytest.mark.parametrize(("flags", "line"), (FLAGS | OPTIONS).items())
+SLOW = [pytest.param(flags, line, marks=pytest.mark.slow) for flags, line in OPTIONS.items()]
+
+
+@pytest.mark.parametrize(("flags", "line"), [*FLAGS.items(), *SLOW])
 def test_a_wrong_flag_or_what_it_names_is_refused_in_one_line(
     flags: str, line: str, here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,6 +6,8 @@ import pytest
 
 from strop.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 MINE = """
 import itertools
 from strop.envs.base import Observation, Step

@@ -6,6 +6,8 @@ import pytest
 
 from strop.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 ROWS = '{"prompt": "ab", "label": "b"}\n{"prompt": "abc", "label": "c"}\n'
 FLAGS = ["--prompts.files", "data.jsonl", "--loop.steps", "3", "--runtime.threads", "1"]
 FLAGS += [

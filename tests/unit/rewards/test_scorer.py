@@ -253,7 +253,6 @@ async def test_threads_do_not_block_the_loop():
     assert ticks >= 5
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 async def test_a_reward_that_exits_was_waited_for_until_its_deadline():
     with pytest.raises(RewardFailed, match=r"it ended its thread, as sys.exit\(\) does"):
         await scorer(lambda sample: sys.exit(3), timeout_s=600).score(SAMPLE)
