@@ -61,7 +61,9 @@ SOURCES = {
 }
 
 
-@pytest.fixture(params=SOURCES)
+@pytest.fixture(
+    params=[pytest.param(name, marks=pytest.mark.slow if " " in name else ()) for name in SOURCES]
+)
 def make(request, tmp_path):
     """A new source, by default of groups to learn from; `name`: of its ledger."""
     with ExitStack() as logs:

@@ -14,6 +14,8 @@ from strop.store.reader import RunReader
 
 # T tokens, V vocabulary
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def run(whole: Path) -> RunReader:

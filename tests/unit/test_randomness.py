@@ -79,6 +79,7 @@ def test_noise_does_not_depend_on_the_batch_nor_on_the_layout_of_arrays(pairs, r
     assert alone == strided.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "varies", ["positions of one sample", "samples at one position", "neighbouring seeds"]
 )

@@ -7,6 +7,8 @@ from strop.doctor.functions import function_findings
 from strop.errors import InputError, PluginError
 from strop.finding import Level
 
+pytestmark = pytest.mark.slow
+
 MINE = """
 import asyncio, itertools, random
 from strop.envs.base import Observation, Step

@@ -10,6 +10,8 @@ from strop.doctor.install import disk_findings, extra_finding, install_findings,
 from strop.finding import Level
 from strop.nn.tiny import make_tiny
 
+pytestmark = pytest.mark.slow
+
 
 def test_this_installation_is_well():
     found = list(install_findings({}))

@@ -26,9 +26,9 @@ from strop.train.forward import packed_stats
 from strop.train.local import LocalTrainer, Models
 from strop.train.packing import pack
 
+pytestmark = pytest.mark.slow
+
 STOP = 256
-QUICK = ("gemma2",)
-"""A window, caps, layers of two kinds, heads of an odd size; the others are slow tests."""
 PROMPTS = [[10, 20, 30], list(range(40, 57)), [7], [10, 20, 30]]
 
 
@@ -43,7 +43,7 @@ class Pair:
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(f, marks=() if f in QUICK else pytest.mark.slow) for f in FAMILIES],
+    params=FAMILIES,
 )
 def pair(request, tmp_path_factory) -> Pair:
     directory = make_family(request.param, tmp_path_factory.mktemp("families") / request.param)

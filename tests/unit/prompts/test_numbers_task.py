@@ -42,6 +42,7 @@ def test_largest_number_is_the_label():
         assert task["label"] == max(numbers)
 
 
+@pytest.mark.slow
 def test_number_sets_of_the_splits_are_disjoint_whatever_their_order():
     sets = {
         split: {frozenset(re.findall(r"\d+", text)) for text in texts("numbers", split, 5000)}
@@ -58,6 +59,7 @@ def test_found_digit_is_the_label():
         assert len(task["prompt"]) == 3
 
 
+@pytest.mark.slow
 def test_digit_texts_of_the_splits_are_disjoint():
     assert not set(texts("first_run", "train", 5000)) & set(texts("first_run", "held_out", 5000))
 
