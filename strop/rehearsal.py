@@ -40,8 +40,14 @@ async def rehearsal(prepared: Prepared) -> AsyncIterator[Rehearsal]:
         stop_ids=prepared.renderer.stop_ids,
         decode=prepared.renderer.decode,
     )
-    most = config.rollout.max_context_tokens
-    parts = Parts(engine, prepared.renderer, prepared.make_env, config.env, max_context_tokens=most)
+    parts = Parts(
+        engine,
+        prepared.renderer,
+        prepared.make_env,
+        config.env,
+        max_context_tokens=config.rollout.max_context_tokens,
+        vocabulary=model.vocab_size,
+    )
     player = Player(parts, prepared.rewards, prepared.generate, seed=config.loop.seed, hooks=prepared.hooks)
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(engine.serve())
