@@ -52,6 +52,7 @@ async def _both(prepared: Prepared, groups: Sequence[Group]) -> tuple[int, list[
         ]
     finally:
         await prepared.rewards.close()
+        await prepared.slime.close()
     return changed, tried
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from strop.config.tree import Lora
@@ -97,8 +98,6 @@ class Adapters:
             )
         with safetensors_at(directory / FOLDER / _FILE):
             (directory / FOLDER).mkdir()
-            from safetensors.torch import save_file
-
             state = peft.get_peft_model_state_dict(self.model.module)
             # The prefix under which peft looks for them, when it wraps the model for inference.
             save_file(

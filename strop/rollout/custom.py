@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from strop.engines.base import Completion, Engine, Request
 from strop.errors import GenerateFailed
-from strop.kept import IDS, Kept
+from strop.kept import IDS, OFFSETS, Kept
 from strop.randomness import derive
 from strop.render.base import Renderer
 from strop.rollout.hooks import Occasion
@@ -106,6 +106,8 @@ def _check_sample(sample: Sample, sampling: Sampling) -> None:
 def check_kept_sets(sample: Sample, sampling: Sampling) -> None:
     """Raise ValueError for a token without the set that it was drawn from, or that is not in it: the
     trainer's log-probs would be of another distribution than the recorded ones."""
+    if sampling.keeps_all and OFFSETS not in sample.extras:
+        return
     response = sample.response_tokens
     kept = Kept.of_extras(sample.extras, len(response))
     bare = response.mask & (kept.lengths == 0)

@@ -93,3 +93,11 @@ def test_the_peak_is_the_largest_moment_in_bytes_and_gib():
     memory = forecast()
     assert memory.peak.size == max(moments(memory).values())
     assert memory.as_json()["peak_gib"] == pytest.approx(memory.peak.size / GIB)
+
+
+def test_the_forecast_counts_with_the_sizes_that_engine_and_trainer_have():
+    from strop.engines.local import decoder
+    from strop.forecast import memory
+    from strop.nn import logprobs
+
+    assert (memory.PREFILL_TOKENS, memory.CHUNK) == (decoder.PREFILL_TOKENS, logprobs.CHUNK_BYTES)
