@@ -107,7 +107,7 @@ def _smaller(config: Config, load: Load) -> Iterator[tuple[str, Config]]:
             f"set train.max_tokens_per_device = {tokens}",
             _with(config, train={"max_tokens_per_device": tokens}),
         )
-    row = max(rows.capacity for rows in (load.rollout, *load.evals.values()))
+    row = max(rows.capacity + rows.prompt_capacity for rows in (load.rollout, *load.evals.values()))
     most = max(rows.tokens for rows in (load.rollout, *load.evals.values()))
     for tokens in _halves(most, row):
         yield f"set engine.max_tokens = {tokens}", _with(config, engine={"max_tokens": tokens})

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from strop.config.tree import Config
-from strop.engines.local.capacity import ROUNDING
+from strop.engines.local.capacity import rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,18 @@ class Rows:
 
     rows: int
     capacity: int
-    """Tokens that each row has room for."""
+    """Tokens that each row has room for, after the prompt."""
+    prompts: int
+    """Different prompts of these sequences."""
+    prompt_capacity: int
+    """Tokens that there is room for, for each prompt."""
     waves: float
     """Times that all rows are filled, until every sequence is done."""
 
     @property
     def tokens(self) -> int:
-        """Of the cache."""
-        return self.rows * self.capacity
+        """Of the caches."""
+        return self.rows * self.capacity + self.prompts * self.prompt_capacity
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +71,13 @@ def load_of(config: Config, lengths: Lengths) -> Load:
         section.name: _rows(
             config,
             lengths.evals[section.name],
-            num=len(lengths.evals[section.name]) * section.samples_per_prompt,
+            groups=len(lengths.evals[section.name]),
+            size=section.samples_per_prompt,
             response=section.max_response_tokens or rollout.max_response_tokens,
         )
         for section in config.eval.datasets
     }
-    num = (rollout.batch_size + rollout.over_sample) * group
+    groups = rollout.batch_size + rollout.over_sample
     fed = lengths.prompt + group * max(
         0.0, lengths.response - 1
     )  # the last token of a response predicts none
@@ -80,7 +85,9 @@ def load_of(config: Config, lengths: Lengths) -> Load:
     alone = lengths.prompt + lengths.response
     micro = min(update, max(float(config.train.max_tokens_per_device), alone))
     return Load(
-        rollout=_rows(config, lengths.prompts, num=num, response=rollout.max_response_tokens),
+        rollout=_rows(
+            config, lengths.prompts, groups=groups, size=group, response=rollout.max_response_tokens
+        ),
         evals=evals,
         update_tokens=round(update),
         micro_tokens=round(micro),
@@ -89,10 +96,13 @@ def load_of(config: Config, lengths: Lengths) -> Load:
     )
 
 
-def _rows(config: Config, prompts: Sequence[int], *, num: int, response: int) -> Rows:
-    longest = max(prompts) + response
+def _rows(config: Config, prompts: Sequence[int], *, groups: int, size: int, response: int) -> Rows:
+    """`groups` prompts, `size` samples of each."""
+    own = response - 1  # the last token is not fed
     if config.rollout.max_context_tokens is not None:
-        longest = min(longest, config.rollout.max_context_tokens)
-    capacity = -(-longest // ROUNDING) * ROUNDING
-    rows = min(num, max(1, config.engine.max_tokens // capacity))
-    return Rows(rows, capacity, waves=num / rows)
+        own = min(own, config.rollout.max_context_tokens - min(prompts))
+    own, prompt = rounded(own), rounded(max(prompts))
+    whole, rest = divmod(config.engine.max_tokens, prompt + size * own)
+    more = (rest - prompt) // own if own and rest > prompt else 0
+    rows = min(groups * size, max(1, whole * size + more))
+    return Rows(rows, own, -(-rows // size), prompt, waves=groups * size / rows)

@@ -158,12 +158,12 @@ def _parts(config: Config, shape: Shape, load: Load, base: Base) -> list[Part]:
         Part(
             "KV cache",
             load.rollout.tokens * _cached(config, shape),
-            f"{load.rollout.rows} rows × {load.rollout.capacity} tokens",
+            _caches(load.rollout),
         ),
         Part(
             "KV cache, eval",
             rows.tokens * _cached(config, shape),
-            f"{rows.rows} rows × {rows.capacity} tokens",
+            _caches(rows),
         ),
         Part(
             "activations", int(load.micro_tokens * per_token), f"{load.micro_tokens} tokens of a micro-batch"
@@ -215,3 +215,7 @@ def _sizes(shape: Shape, load: Load, size: dict[str, int]) -> _Sizes:
         keeps_freed=load.micro_tokens * shape.widest * FLOAT <= KEPT_BLOCK,
         several=load.num_micro > 1,
     )
+
+
+def _caches(rows: Rows) -> str:
+    return f"{rows.rows} rows × {rows.capacity} tokens, {rows.prompts} prompts × {rows.prompt_capacity}"

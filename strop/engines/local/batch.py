@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from strop.engines.base import Completion, Finish, Request
-from strop.engines.local.capacity import ROUNDING
+from strop.engines.local.cache import KVCache
+from strop.engines.local.capacity import Room
 from strop.engines.local.decoder import Decoder
+from strop.engines.local.prefixes import Prefix
 from strop.engines.local.sampler import draw
 from strop.engines.local.stopping import StopTexts
 from strop.kept import Kept
@@ -34,19 +36,33 @@ class Sequence:
     kept: list[NDArray[np.int32]] = field(default_factory=list)
     """What each id was drawn from; nothing when that is the whole vocabulary."""
     finish: Finish | None = None
+    prefix: Prefix | None = None
+    """While it is in the batch."""
 
     @property
     def length(self) -> int:
         return len(self.request.ids) + len(self.ids)
 
-    @property
-    def most_tokens(self) -> int:
-        """Cache entries that it may need; the last token drawn is never fed."""
-        return len(self.request.ids) + self.request.sampling.max_tokens
-
-    def prefix(self) -> NDArray[np.int32]:
-        """The exact ids so far."""
+    def prefix_ids(self) -> NDArray[np.int32]:
+        """The exact ids so far, which are computed together when it is admitted."""
+        if not self.ids:
+            return self.request.ids
         return np.concatenate([self.request.ids, np.array(self.ids, np.int32)])
+
+    def most_own(self, prefix: int) -> int:
+        """Cache entries that it may need after a prefix of so many tokens; the last drawn is never fed."""
+        return len(self.request.ids) + self.request.sampling.max_tokens - prefix - 1
+
+    @property
+    def slot(self) -> int:
+        assert self.prefix is not None, "a sequence of the batch has one"
+        return self.prefix.slot
+
+    @property
+    def own(self) -> int:
+        """Tokens drawn since its prefix was computed."""
+        assert self.prefix is not None, "a sequence of the batch has one"
+        return self.length - len(self.prefix.ids)
 
     def accept(self, token: int, logp: float, version: int) -> None:
         self.ids.append(token)
@@ -71,27 +87,43 @@ class Sequence:
 
 
 class RunningBatch:
-    """Sequences in rows 0 … n − 1 of the cache, in order of admission."""
+    """Sequences in rows 0 … n − 1 of the cache, in order of admission, and their prefixes in its slots."""
 
     def __init__(self, decoder: Decoder, *, max_tokens: int) -> None:
         self._decoder = decoder
         self._max_tokens = max_tokens
         self.sequences: list[Sequence] = []
+        self._prefixes: list[Prefix] = []
+        self._by_ids: dict[bytes, Prefix] = {}
         self.version = 0
 
     def admit(self, waiting: list[Sequence]) -> list[Sequence]:
         """Take from the front of `waiting` what fits into the cache; returns those taken."""
         taken: list[Sequence] = []
-        capacity = self._decoder.cache.capacity if self.sequences else 0
+        known, slots, rows = (
+            set(self._by_ids),
+            self._room(self._decoder.prefixes),
+            self._room(self._decoder.own),
+        )
         for sequence in waiting:
-            wider = max(capacity, _rounded(sequence.most_tokens))
-            rows = len(self.sequences) + len(taken) + 1
+            ids = sequence.prefix_ids()
+            is_new = ids.tobytes() not in known
+            slots_then = slots.with_one(len(ids)) if is_new else slots
+            rows_then = rows.with_one(sequence.most_own(len(ids)))
             # An empty batch always takes one: a request that can never fit was refused before.
-            if rows > 1 and rows * wider > self._max_tokens:
+            if rows.num and slots_then.tokens + rows_then.tokens > self._max_tokens:
                 break
-            capacity = wider
+            slots, rows = slots_then, rows_then
+            known.add(ids.tobytes())
             taken.append(sequence)
         return taken
+
+    def _room(self, cache: KVCache) -> Room:
+        """In use; what an empty cache holds does not count, since it is made anew."""
+        if not self.sequences:
+            return Room(0, 0)
+        num = len(self.sequences) if cache is self._decoder.own else len(self._prefixes)
+        return Room(num, cache.capacity)
 
     @torch.inference_mode()
     def step(self, admitted: list[Sequence]) -> list[Sequence]:
@@ -99,39 +131,43 @@ class RunningBatch:
 
         Returns the sequences that finished; the others stay.
         """
-        earlier = len(self.sequences)
-        if earlier:
-            last = np.array([s.ids[-1] for s in self.sequences], np.int64)
-            at = np.array([s.length - 1 for s in self.sequences], np.int64)
-            self._draw(self.sequences, self._decoder.decode(last, at))
+        if self.sequences:
+            self._draw(self.sequences, self._decode())
         if admitted:
             self._make_room(admitted)
+            self._prefill(admitted)
             self.sequences.extend(admitted)
-            self._draw(admitted, self._prefill(admitted, first_row=earlier))
+            self._draw(admitted, self._decoder.after_prefixes([s.prefix for s in admitted if s.prefix]))
         return self.drop_finished()
 
-    def _make_room(self, admitted: list[Sequence]) -> None:
-        """Grow the cache to what is needed now; an empty one that is much too large is made anew."""
-        cache, in_use = self._decoder.cache, len(self.sequences)
-        longest = max(s.most_tokens for s in admitted)
-        capacity = max(cache.capacity if in_use else 0, _rounded(longest))
-        rows = in_use + len(admitted)
-        fits = capacity == cache.capacity and rows <= cache.rows
-        wastes = in_use == 0 and cache.rows > 2 * rows
-        if not fits or wastes:
-            cache.shape(rows, capacity, in_use=in_use)
+    def _decode(self) -> Tensor:
+        return self._decoder.decode(
+            np.array([s.ids[-1] for s in self.sequences], np.int64),
+            np.array([s.own - 1 for s in self.sequences], np.int64),
+            np.array([s.slot for s in self.sequences], np.int64),
+            np.array([len(p.ids) for p in self._prefixes], np.int64),
+        )
 
-    def _prefill(self, admitted: list[Sequence], first_row: int) -> Tensor:
-        """Logits [len(admitted), V]; equal prefixes (the samples of one prompt) are computed once."""
-        prefixes = [s.prefix() for s in admitted]
-        first_with: dict[bytes, int] = {}
-        owners = [first_with.setdefault(p.tobytes(), i) for i, p in enumerate(prefixes)]
-        unique = list(first_with.values())
-        logits_UV = self._decoder.prefill([prefixes[i] for i in unique], [first_row + i for i in unique])
-        for i, owner in enumerate(owners):
-            if owner != i:
-                self._decoder.cache.copy_row(first_row + owner, first_row + i, len(prefixes[i]))
-        return logits_UV[torch.tensor([unique.index(owner) for owner in owners])]
+    def _make_room(self, admitted: list[Sequence]) -> None:
+        prefixes = {ids.tobytes(): len(ids) for ids in (s.prefix_ids() for s in admitted)}
+        new = [length for key, length in prefixes.items() if key not in self._by_ids]
+        own = [s.most_own(len(s.prefix_ids())) for s in admitted]
+        self._decoder.prefixes.reserve(new, in_use=len(self._prefixes))
+        self._decoder.own.reserve(own, in_use=len(self.sequences))
+
+    def _prefill(self, admitted: list[Sequence]) -> None:
+        """Equal prefixes (the samples of one prompt) are computed once."""
+        known, new = list(self._prefixes), []
+        for sequence in admitted:
+            ids = sequence.prefix_ids()
+            prefix = self._by_ids.get(ids.tobytes())
+            if prefix is None:
+                prefix = self._by_ids[ids.tobytes()] = Prefix(ids, slot=len(self._prefixes))
+                self._prefixes.append(prefix)
+                new.append(prefix)
+            prefix.users += 1
+            sequence.prefix = prefix
+        self._decoder.prefill(new, known)
 
     def _draw(self, sequences: list[Sequence], logits_BV: Tensor) -> None:
         drawn = draw(
@@ -147,26 +183,40 @@ class RunningBatch:
 
     @torch.inference_mode()
     def drop_finished(self) -> list[Sequence]:
-        """Take finished sequences out and close the rows up; returns them."""
+        """Take finished sequences out and close the rows and slots up; returns them."""
         finished = [s for s in self.sequences if s.finish is not None]
         row = 0
         while row < len(self.sequences):
             if self.sequences[row].finish is None:
                 row += 1
                 continue
+            self._leave_prefix(self.sequences[row])
             last = len(self.sequences) - 1
             moved = self.sequences.pop()
             if row != last:
                 self.sequences[row] = moved
                 if moved.finish is None:
-                    self._decoder.cache.copy_row(last, row, moved.length - 1)
+                    self._decoder.own.copy_row(last, row, moved.own - 1)
         return finished
+
+    def _leave_prefix(self, sequence: Sequence) -> None:
+        prefix, sequence.prefix = sequence.prefix, None
+        assert prefix is not None, "a sequence of the batch has one"
+        prefix.users -= 1
+        if prefix.users:
+            return
+        del self._by_ids[prefix.ids.tobytes()]
+        moved = self._prefixes.pop()
+        if moved is not prefix:
+            self._decoder.prefixes.copy_row(moved.slot, prefix.slot, len(moved.ids))
+            self._prefixes[prefix.slot] = moved
+            moved.slot = prefix.slot
 
     def evict(self) -> list[Sequence]:
         """Take every sequence out, with its tokens; its cache is worth nothing under other weights."""
         out, self.sequences = self.sequences, []
+        for sequence in out:
+            sequence.prefix = None
+        self._prefixes.clear()
+        self._by_ids.clear()
         return out
-
-
-def _rounded(tokens: int) -> int:
-    return -(-tokens // ROUNDING) * ROUNDING

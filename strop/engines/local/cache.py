@@ -1,7 +1,11 @@
 """The KV cache: rows of equal capacity, filled from row 0 without holes."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
+
+from strop.engines.local.capacity import rounded
 
 # R rows, K key heads, S capacity in tokens, D head size
 
@@ -19,6 +23,20 @@ class KVCache:
         self.values: list[Tensor] = []
         self.rows = 0
         self.capacity = 0
+
+    @property
+    def tokens(self) -> int:
+        """That there is room for."""
+        return self.rows * self.capacity
+
+    def reserve(self, tokens: Sequence[int], *, in_use: int) -> None:
+        """Room for further rows of so many tokens; an empty cache that is much too large is made anew."""
+        rows = in_use + len(tokens)
+        capacity = max(self.capacity if in_use else 0, *(rounded(n) for n in tokens), 0)
+        fits = capacity == self.capacity and rows <= self.rows
+        wastes = in_use == 0 and self.rows > 2 * rows
+        if rows and (not fits or wastes):
+            self.shape(rows, capacity, in_use=in_use)
 
     def shape(self, rows: int, capacity: int, *, in_use: int) -> None:
         """Make room for `rows` sequences of `capacity` tokens, keeping the first `in_use` rows."""

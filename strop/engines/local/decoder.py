@@ -1,7 +1,6 @@
-"""The forward passes of the engine: prefill of prompts end to end, and one token for every row."""
+"""The forward passes of the engine: prefixes end to end, and one token for every row."""
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -9,8 +8,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from strop.engines.local.cache import KVCache
-from strop.nn.attention import Rule, attention, decode_attention, decode_mask
+from strop.engines.local.prefixes import Part, Prefix, parts_of
+from strop.nn.attention import Rule, attention, within
 from strop.nn.loading import CausalLM
+from strop.nn.shared_attention import Keys, rows_at, shared_attention
 
 # B rows, T tokens, H query heads, K key heads, D head size, V vocabulary
 
@@ -19,62 +20,113 @@ PREFILL_TOKENS = 2048
 
 
 class Decoder:
-    """Turns ids into next-token logits and keeps the cache in step."""
+    """Turns ids into next-token logits and keeps the caches in step: of prefixes, by slot, and of what
+    sequences added to them, by row."""
 
     def __init__(self, model: CausalLM) -> None:
         self.model = model
-        self.cache = KVCache(
-            layers=model.num_layers, heads=model.num_kv_heads, head_dim=model.head_dim, dtype=model.dtype
+        self.prefixes, self.own = (
+            KVCache(
+                layers=model.num_layers, heads=model.num_kv_heads, head_dim=model.head_dim, dtype=model.dtype
+            )
+            for _ in range(2)
         )
 
-    def prefill(self, prompts: Sequence[NDArray[np.int32]], rows: Sequence[int]) -> Tensor:
-        """Write each prompt's keys and values to its row; next-token logits [len(prompts), V]."""
-        logits: list[Tensor] = []
-        start = 0
-        while start < len(prompts):
-            stop, tokens = start, 0
-            while stop < len(prompts) and (tokens == 0 or tokens + len(prompts[stop]) <= PREFILL_TOKENS):
-                tokens, stop = tokens + len(prompts[stop]), stop + 1
-            logits.append(self._prefill(prompts[start:stop], rows[start:stop]))
-            start = stop
-        return torch.cat(logits)
+    def prefill(self, new: Sequence[Prefix], known: Sequence[Prefix]) -> None:
+        """Compute the keys, values and last hidden states of `new`; `known` are in the cache."""
+        for parts in parts_of(new, known):
+            for some in _portions(parts):
+                self._prefill(some)
 
-    def _prefill(self, prompts: Sequence[NDArray[np.int32]], rows: Sequence[int]) -> Tensor:
-        ends = np.cumsum([len(p) for p in prompts]).tolist()
-        spans = [slice(end - len(p), end) for p, end in zip(prompts, ends, strict=True)]
+    def _prefill(self, parts: Sequence[Part]) -> None:
+        sizes = [part.num_tokens for part in parts]
+        masks = [_mask(part) for part in parts]
 
         def attend(layer: int, q_BHTD: Tensor, k_BKTD: Tensor, v_BKTD: Tensor, rule: Rule) -> Tensor:
-            out_BHTD = torch.empty_like(q_BHTD)
-            for span, row in zip(spans, rows, strict=True):
-                q, k, v = q_BHTD[:, :, span], k_BKTD[:, :, span], v_BKTD[:, :, span]
-                out_BHTD[:, :, span] = attention(q, k, v, rule, is_causal=True)
-                self.cache.keys[layer][row, :, : k.shape[2]] = k[0]
-                self.cache.values[layer][row, :, : v.shape[2]] = v[0]
-            return out_BHTD
+            queries, keys, values = q_BHTD.split(sizes, 2), k_BKTD.split(sizes, 2), v_BKTD.split(sizes, 2)
+            outs = []
+            for part, mask, q, k, v in zip(parts, masks, queries, keys, values, strict=True):
+                self._put(layer, part, k[0], v[0])
+                if mask is None:
+                    outs.append(attention(q, k, v, rule, is_causal=True))
+                    continue
+                slot, length = part.prefix.slot, len(part.prefix.ids)
+                all_k = self.prefixes.keys[layer][None, slot, :, :length]
+                all_v = self.prefixes.values[layer][None, slot, :, :length]
+                outs.append(attention(q, all_k, all_v, rule, mask=_windowed(mask, part, rule.window)))
+            return torch.cat(outs, 2)
 
-        ids_BT = torch.from_numpy(np.concatenate(prompts).astype(np.int64))[None]
-        positions_BT = torch.cat([torch.arange(len(p)) for p in prompts])[None]
+        ids_BT = torch.from_numpy(np.concatenate([p.prefix.ids[p.shared :] for p in parts]).astype(np.int64))[
+            None
+        ]
+        positions_BT = torch.cat([torch.arange(p.shared, len(p.prefix.ids)) for p in parts])[None]
         hidden_BTD = self.model.trunk(ids_BT, positions_BT, attend)
-        return self.model.logits(hidden_BTD[0, torch.tensor(ends) - 1])
+        for part, end in zip(parts, np.cumsum(sizes).tolist(), strict=True):
+            part.prefix.hidden_D = hidden_BTD[0, end - 1].clone()
 
-    def decode(self, ids: NDArray[np.int64], positions: NDArray[np.int64]) -> Tensor:
-        """Feed one token to each of rows 0 … B − 1, at its position; next-token logits [B, V]."""
-        num_rows, shortest, longest = len(ids), int(positions.min()) + 1, int(positions.max()) + 1
-        at_B = torch.from_numpy(positions)
-        rows_B = torch.arange(num_rows)
+    def _put(self, layer: int, part: Part, keys_KTD: Tensor, values_KTD: Tensor) -> None:
+        for cache, new in ((self.prefixes.keys, keys_KTD), (self.prefixes.values, values_KTD)):
+            row = cache[layer][part.prefix.slot]
+            if part.source is not None:
+                row[:, : part.shared] = cache[layer][part.source.slot, :, : part.shared]
+            row[:, part.shared : len(part.prefix.ids)] = new
 
-        @cache  # layers share it, as they have one window or none
-        def seen(window: int | None) -> tuple[slice, Tensor]:
-            first = 0 if window is None else max(0, shortest - window)
-            return slice(first, longest), decode_mask(at_B, range(first, longest), window=window)
+    def after_prefixes(self, prefixes: Sequence[Prefix]) -> Tensor:
+        """Logits [len(prefixes), V] of the token that follows each, which is computed."""
+        return self.model.logits(torch.stack([p.hidden_D for p in prefixes if p.hidden_D is not None]))
+
+    def decode(
+        self,
+        ids: NDArray[np.int64],
+        own: NDArray[np.int64],
+        prefix_of_row: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+    ) -> Tensor:
+        """Feed one token to each of rows 0 … B − 1, at place `own` after its prefix; the next one's logits
+        [B, V]. `lengths` are those of the prefixes in slots 0 … S − 1."""
+        num_rows, num_slots = len(ids), len(lengths)
+        rows_B, own_B = torch.arange(num_rows), torch.from_numpy(own)
+        rows = rows_at(prefix_of_row, lengths, own)
+        before, mine = slice(rows.prefix_tokens), slice(rows.own_tokens)
 
         def attend(layer: int, q_BH1D: Tensor, k_BK1D: Tensor, v_BK1D: Tensor, rule: Rule) -> Tensor:
-            keys, values = self.cache.keys[layer], self.cache.values[layer]
-            keys[rows_B, :, at_B] = k_BK1D[:, :, 0]
-            values[rows_B, :, at_B] = v_BK1D[:, :, 0]
-            at, mask_B11S = seen(rule.window)
-            seen_k, seen_v = keys[:num_rows, :, at], values[:num_rows, :, at]
-            return decode_attention(q_BH1D, seen_k, seen_v, rule, mask_B11S=mask_B11S)
+            keys, values = self.own.keys[layer], self.own.values[layer]
+            keys[rows_B, :, own_B] = k_BK1D[:, :, 0]
+            values[rows_B, :, own_B] = v_BK1D[:, :, 0]
+            shared_k, shared_v = self.prefixes.keys[layer], self.prefixes.values[layer]
+            out_BHD = shared_attention(
+                q_BH1D[:, :, 0],
+                Keys(shared_k[:num_slots, :, before], shared_v[:num_slots, :, before]),
+                Keys(keys[:num_rows, :, mine], values[:num_rows, :, mine]),
+                rows,
+                rule,
+            )
+            return out_BHD[:, :, None]
 
-        hidden_B1D = self.model.trunk(torch.from_numpy(ids)[:, None], at_B[:, None], attend)
+        positions_B1 = torch.from_numpy(lengths[prefix_of_row] + own)[:, None]
+        hidden_B1D = self.model.trunk(torch.from_numpy(ids)[:, None], positions_B1, attend)
         return self.model.logits(hidden_B1D[:, 0])
+
+
+def _portions(parts: Sequence[Part]) -> Iterator[Sequence[Part]]:
+    start = 0
+    while start < len(parts):
+        stop, tokens = start, 0
+        while stop < len(parts) and (tokens == 0 or tokens + parts[stop].num_tokens <= PREFILL_TOKENS):
+            tokens, stop = tokens + parts[stop].num_tokens, stop + 1
+        yield parts[start:stop]
+        start = stop
+
+
+def _mask(part: Part) -> Tensor | None:
+    """Of tokens that look back at shared ones; None: the part is the whole prefix, and causal."""
+    if part.source is None:
+        return None
+    return torch.ones(part.num_tokens, len(part.prefix.ids), dtype=torch.bool).tril(part.shared)
+
+
+def _windowed(mask: Tensor, part: Part, window: int | None) -> Tensor:
+    if window is None:
+        return mask
+    positions = torch.arange(len(part.prefix.ids))
+    return mask & within(positions[part.shared :], positions, window)

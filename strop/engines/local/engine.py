@@ -182,7 +182,8 @@ class LocalEngine:
         """See `engines.base.Engine`."""
         if self._batch.sequences or self._waiting:
             raise EngineFailed(f"release with {len(self._batch.sequences) + len(self._waiting)} requests")
-        self._decoder.cache.clear()
+        self._decoder.prefixes.clear()
+        self._decoder.own.clear()
 
     async def restore(self) -> None:
         """The cache comes back by itself with the next request."""
@@ -191,12 +192,11 @@ class LocalEngine:
         """See `engines.base.Engine`."""
         if self._broken is not None:
             raise EngineFailed(self._broken)
-        cache = self._decoder.cache
         return {
             "version": self._batch.version,
             "running": len(self._batch.sequences),
             "waiting": len(self._waiting),
-            "cache_tokens": cache.rows * cache.capacity,
+            "cache_tokens": self._decoder.prefixes.tokens + self._decoder.own.tokens,
         }
 
     async def close(self) -> None:

@@ -23,22 +23,24 @@ def load(*flags, lengths=LENGTHS):
 
 def test_rows_are_the_samples_of_a_step_with_room_for_the_longest():
     rows = load("--rollout.over_sample", "1").rollout
-    assert (rows.rows, rows.capacity, rows.waves) == (10, 96, 1)  # 30 + 41 tokens, in steps of 32
+    assert (rows.rows, rows.capacity, rows.waves) == (10, 48, 1)  # 40 tokens are fed, in steps of 16
+    assert (rows.prompts, rows.prompt_capacity) == (5, 32)
+    assert rows.tokens == 10 * 48 + 5 * 32
 
 
 def test_a_small_cache_makes_several_waves():
-    rows = load("--engine.max_tokens", "192").rollout
+    rows = load("--engine.max_tokens", "128").rollout
     assert (rows.rows, rows.waves) == (2, 4)
 
 
 def test_a_limit_on_the_context_makes_rows_shorter():
-    assert load("--rollout.max_context_tokens", "60").rollout.capacity == 64
+    assert load("--rollout.max_context_tokens", "40").rollout.capacity == 32  # after 10 tokens of prompt
 
 
 def test_held_out_sets_have_rows_of_their_own():
     dev = '{name = "dev", files = ["b"], samples_per_prompt = 3, temperature = 1.0}'
     found = load("--eval.datasets", f"[{dev}]")
-    assert (found.evals["dev"].rows, found.evals["dev"].capacity) == (102, 160)
+    assert (found.evals["dev"].rows, found.evals["dev"].capacity) == (150, 48)
 
 
 def test_a_groups_prompt_counts_once_and_a_last_token_is_not_fed():
