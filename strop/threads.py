@@ -19,12 +19,7 @@ def threaded(call: Callable[[], object], *, error: type[Recorded], what: str) ->
     def work() -> None:
         outcome: object = error(f"{what}: it ended its thread")
         try:
-            with boundary(error, what):
-                outcome = call()
-        except StropError as failed:
-            outcome = failed
-        except SystemExit:
-            outcome = error(f"{what}: it ended its thread, as sys.exit() does")
+            outcome = outcome_of(call, error=error, what=what)
         finally:
             with suppress(RuntimeError):  # the run has ended and closed its loop: nobody asks any more
                 loop.call_soon_threadsafe(ended.set_result, outcome)
@@ -32,6 +27,17 @@ def threaded(call: Callable[[], object], *, error: type[Recorded], what: str) ->
     # A daemon of its own, not a pool's: a call that never ends must hold up neither others nor the exit.
     threading.Thread(target=work, daemon=True, name=what).start()
     return ended
+
+
+def outcome_of(call: Callable[[], object], *, error: type[Recorded], what: str) -> object:
+    """What the call returned, or the StropError that it raised; for a thread."""
+    try:
+        with boundary(error, what):
+            return call()
+    except StropError as failed:
+        return failed
+    except SystemExit:
+        return error(f"{what}: it ended its thread, as sys.exit() does")
 
 
 async def called(

@@ -45,9 +45,23 @@ class Tokens:
             object.__setattr__(self, name, _frozen(np.array(getattr(self, name), dtype=dtype)))
         self._check()
 
+    @property
+    def _is_even(self) -> bool:
+        shape = self.ids.shape
+        others = (self.sampled, self.mask, self.behavior, self.versions)
+        return len(shape) == 1 and all(column.shape == shape for column in others)
+
+    @property
+    def _is_sound_draw(self) -> bool:
+        """Of tokens that are all sampled and trained: `_check` in the few passes that every sample affords."""
+        if not self._is_even or not len(self):
+            return False
+        is_logp = self.behavior.max() <= 0 and self.behavior.min() > -np.inf
+        return bool(is_logp and self.ids.min() >= 0 and self.versions.min() >= 0)
+
     def _check(self) -> None:
-        shapes = {name: getattr(self, name).shape for name in _COLUMNS}
-        if any(shape != self.ids.shape or len(shape) != 1 for shape in shapes.values()):
+        if not self._is_even:
+            shapes = {name: getattr(self, name).shape for name in _COLUMNS}
             raise MalformedTokens(f"Tokens need five arrays of one length, got {shapes}")
         known = ~np.isnan(self.behavior)
         with np.errstate(invalid="ignore"):
@@ -79,9 +93,11 @@ class Tokens:
         """Tokens that the policy did not make: prompt, template, tool and user."""
         n = len(ids)
         no = np.zeros(n, bool)
-        return cls(
-            np.asarray(ids, np.int32), no, no, np.full(n, np.nan, np.float32), np.full(n, -1, np.int32)
-        )
+        unknown, never = np.full(n, np.nan, np.float32), np.full(n, -1, np.int32)
+        made = cls._whole((np.array(ids, np.int32), no, no, unknown, never))
+        if made.ids.ndim != 1 or made.ids.min(initial=0) < 0:
+            made._check()
+        return made
 
     @classmethod
     def drawn(
@@ -92,13 +108,12 @@ class Tokens:
     ) -> "Tokens":
         """Tokens that the policy sampled; all of them are trained."""
         yes = np.ones(len(ids), bool)
-        return cls(
-            np.asarray(ids, np.int32),
-            yes,
-            yes,
-            np.asarray(logp, np.float32),
-            np.asarray(versions, np.int32),
+        made = cls._whole(
+            (np.array(ids, np.int32), yes, yes, np.array(logp, np.float32), np.array(versions, np.int32))
         )
+        if not made._is_sound_draw:
+            made._check()
+        return made
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -124,5 +139,5 @@ class Tokens:
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    array.flags.writeable = False
+    array.setflags(write=False)
     return array

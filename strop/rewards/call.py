@@ -3,16 +3,15 @@
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from strop.errors import RewardFailed, StropError, boundary
+from strop.errors import RewardFailed, boundary
 from strop.plugins import is_async
 from strop.rewards.base import RewardRefused
+from strop.rewards.crew import Crew, late
 from strop.rewards.returned import Reading
 from strop.sample import Sample, Scores
-from strop.threads import threaded
 
 T = TypeVar("T")
 
@@ -23,9 +22,9 @@ _BACKOFF_S = 0.1
 class Scorer:
     """A reward with what is around it: a deadline, retries, a limit on concurrency.
 
-    A coroutine function is awaited, a plain `def` runs in a thread. A thread cannot be stopped: a call that
-    is past its deadline keeps its place among the `concurrency` calls until it really ends, so retries never
-    add threads; when every place is held so, scoring fails instead of waiting for ever.
+    A coroutine function is awaited, a plain `def` runs in a thread, of which there are `concurrency` at most.
+    One that is past its deadline counts among them until it really ends, so retries never add threads; when
+    all are, scoring fails instead of waiting for ever.
     """
 
     fn: Callable[..., Any]
@@ -45,8 +44,8 @@ class Scorer:
     sleep: Callable[[float], Awaitable[object]] = field(kw_only=True, default=asyncio.sleep)
     """Waits between calls: 0.1 s, then twice as long each time."""
     _places: asyncio.Semaphore = field(init=False, repr=False)
-    _num_overdue: int = field(init=False, default=0, repr=False)
-    """Places held by threads past their deadline."""
+    """Of coroutines; threads are the crew's."""
+    _crew: Crew | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         self._places = asyncio.Semaphore(self.concurrency)
@@ -82,24 +81,20 @@ class Scorer:
             attempt += 1
 
     async def _call(self, given: object) -> object:
-        await self._take_place()
-        thread = None if is_async(self.fn) else self._started(given)
-        try:
-            outcome = self.fn(given) if thread is None else await self._ended(thread)
-            return await self._awaited(outcome) if inspect.isawaitable(outcome) else outcome
-        finally:
-            self._leave_place(thread)
+        if is_async(self.fn):
+            async with self._places:
+                return await self._awaited(self.fn(given))
+        outcome = await self._in_thread(lambda: self.fn(given))
+        if not inspect.isawaitable(outcome):
+            return outcome
+        async with self._places:
+            return await self._awaited(outcome)
 
-    def _started(self, given: object) -> asyncio.Future[object]:
-        return threaded(lambda: self.fn(given), error=RewardFailed, what=self._what)
-
-    async def _ended(self, thread: asyncio.Future[object]) -> object:
-        await asyncio.wait({thread}, timeout=self.timeout_s)
-        if not thread.done():
-            raise self._late()
-        if isinstance(outcome := thread.result(), StropError):
-            raise outcome
-        return outcome
+    async def _in_thread(self, call: Callable[[], object]) -> object:
+        loop = asyncio.get_running_loop()
+        if self._crew is None or self._crew.loop is not loop:
+            self._crew = Crew(loop, self._what, timeout_s=self.timeout_s, most=self.concurrency)
+        return await self._crew(call)
 
     async def _awaited(self, call: Awaitable[object]) -> object:
         try:
@@ -107,38 +102,11 @@ class Scorer:
                 with boundary(RewardFailed, self._what):
                     return await call
         except TimeoutError as caught:
-            raise self._late() from caught
-
-    async def _take_place(self) -> None:
-        """Waits as long as other calls go on; places whose threads are all overdue may never become free."""
-        while True:
-            if self._num_overdue == self.concurrency:
-                raise RewardFailed(
-                    f"{self._what}: all {self.concurrency} calls at once (reward.concurrency) "
-                    f"are past {self.timeout_s:g} s and still running"
-                )
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self.timeout_s):
-                    await self._places.acquire()
-                    return
-
-    def _leave_place(self, thread: asyncio.Future[object] | None) -> None:
-        if thread is None or thread.done():
-            self._places.release()
-            return
-        self._num_overdue += 1
-        thread.add_done_callback(self._overdue_ended)
-
-    def _overdue_ended(self, _: asyncio.Future[object]) -> None:
-        self._num_overdue -= 1
-        self._places.release()
+            raise late(self._what, self.timeout_s) from caught
 
     @property
     def _what(self) -> str:
         return f"reward {self.name}"
-
-    def _late(self) -> RewardFailed:
-        return RewardFailed(f"{self._what}: no answer after {self.timeout_s:g} s (reward.timeout_s)")
 
 
 async def all_of(calls: Iterable[Awaitable[T]]) -> list[T]:

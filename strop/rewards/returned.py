@@ -103,6 +103,8 @@ def _is_number(value: object) -> bool:
 
 
 def _finite(value: object, where: str) -> float:
+    if type(value) is float and math.isfinite(value):  # most are, and to tell an array by its shape is slow
+        return value
     if isinstance(value, Array) and tuple(value.shape) == ():
         value = value.item()
     if not isinstance(value, Real | np.bool_):
