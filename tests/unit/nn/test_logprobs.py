@@ -48,6 +48,16 @@ def test_chunked_equals_plain(monkeypatch, kept, softcap, temperature, chunk_tok
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-8)
 
 
+def test_second_backward_pass_over_a_kept_graph_gives_the_same_gradient():
+    torch.manual_seed(0)
+    hidden = torch.randn(7, 8, dtype=torch.float64, requires_grad=True)
+    stats = logprobs.token_stats(
+        hidden, torch.randn(11, 8, dtype=torch.float64), torch.tensor(TARGETS), Distribution(0.6)
+    )
+    first, second = (torch.autograd.grad(stats.logp_N.sum(), hidden, retain_graph=True)[0] for _ in range(2))
+    torch.testing.assert_close(first, second, rtol=0, atol=1e-12)
+
+
 def test_sets_of_all_ids_are_no_sets_at_all():
     torch.manual_seed(0)
     hidden, weight, target = torch.randn(7, 8), torch.randn(11, 8), torch.tensor(TARGETS)
