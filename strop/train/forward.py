@@ -28,8 +28,9 @@ def packed_stats(model: CausalLM, packed: Packed, *, temperature: float, dtype: 
         outs = []
         for i, (block, mask) in enumerate(zip(packed.blocks, masks(rule.window), strict=True)):
             k, v = keys[i], values[i]
-            if block.prefix is not None:
-                k, v = torch.cat([keys[block.prefix], k], 2), torch.cat([values[block.prefix], v], 2)
+            if block.prefixes:
+                k = torch.cat([*(keys[p] for p in block.prefixes), k], 2)
+                v = torch.cat([*(values[p] for p in block.prefixes), v], 2)
             outs.append(attention(queries[i], k, v, rule, mask=mask, is_causal=mask is None))
         return torch.cat(outs, 2)
 
@@ -53,7 +54,7 @@ def _masks(packed: Packed, sizes: list[int], window: int | None) -> list[Tensor 
     for block, own in zip(packed.blocks, positions, strict=True):
         mask = None if block.mask is None else torch.from_numpy(block.mask)
         if mask is not None and window is not None:
-            keys = own if block.prefix is None else torch.cat([positions[block.prefix], own])
+            keys = torch.cat([*(positions[p] for p in block.prefixes), own])
             mask = mask & within(own, keys, window)
         masks.append(mask)
     return masks

@@ -70,7 +70,11 @@ class Optimizer:
     def clip(self) -> float:
         """Scale gradients to norm `clip` at most; returns the norm before."""
         self._complete_grad()
-        return float(nn.utils.clip_grad_norm_([p for _, p in self._parameters], self._section.clip))
+        parameters = [p for _, p in self._parameters]
+        norm = nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
+        if norm > self._section.clip:  # else one pass over all gradients would multiply them by 1
+            nn.utils.clip_grads_with_norm_(parameters, self._section.clip, norm)
+        return float(norm)
 
     def step(self) -> None:
         """One update at the current learning rate."""

@@ -1,12 +1,13 @@
 """Shared-prefix packing: samples end to end in micro-batches, each group's prompt once for all its samples.
 
+What all prompts of a micro-batch begin with, as with one system prompt before all, is there once for them.
 A sample's tokens attend to the prompt and to the sample's own earlier tokens, at the positions that they
 would have alone, so log-probs and gradients are exactly those of the unshared form. Nothing is padded.
 Pure: numpy in, numpy out.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +18,20 @@ from strop.kept import Kept
 BLOCK_TOKENS = 512
 """A bundle of at most this many tokens attends in one masked product; longer ones go sample by sample, as
 the mask of a product grows with the square of its tokens."""
+STEM_TOKENS = 16
+"""A shorter beginning of different prompts is not worth another product in every layer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """`num_rows` rows of a micro-batch that attend in one product; blocks follow each other without gaps.
 
-    They see the rows of block `prefix` (None: no others) and their own, as far as `mask` [rows, keys] says;
-    None: causal.
+    They see the rows of the blocks `prefixes`, in this order, and their own, as far as `mask` [rows, keys]
+    says; None: causal.
     """
 
     num_rows: int
-    prefix: int | None
+    prefixes: tuple[int, ...]
     mask: NDArray[np.bool_] | None
 
 
@@ -63,30 +66,74 @@ class _Piece:
     first_column: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Bundle:
+    """A prompt, and samples of it."""
+
+    prompt: NDArray[np.int32]
+    pieces: list[_Piece]
+
+
+@dataclass(slots=True)
+class _Filling:
+    """A micro-batch that samples are added to."""
+
+    bundles: list[_Bundle] = field(default_factory=list)
+    whole: int = 0
+    """Tokens, if every prompt stood whole."""
+    common: int = 0
+    """Tokens that all prompts begin with; a prompt's last one counts as its own."""
+    longest: int = 0
+    """Tokens of a prompt."""
+
+    @property
+    def stem(self) -> int:
+        """Tokens that are there once for all prompts. The mask of a long rest would take more than that."""
+        pays = len(self.bundles) > 1 and self.common >= STEM_TOKENS
+        return self.common if pays and self.longest - self.common <= BLOCK_TOKENS else 0
+
+    @property
+    def tokens(self) -> int:
+        """Rows of the micro-batch."""
+        return self.whole - self.stem * (len(self.bundles) - 1)
+
+    def plus(self, prompt: NDArray[np.int32], piece: _Piece) -> "_Filling":
+        """With one more sample; this one stays as it is."""
+        if self.bundles and np.array_equal(self.bundles[-1].prompt, prompt):
+            joined = _Bundle(prompt, [*self.bundles[-1].pieces, piece])
+            return replace(self, bundles=[*self.bundles[:-1], joined], whole=self.whole + len(piece.fed))
+        common = len(prompt) - 1
+        if self.bundles:
+            most = min(self.common, common)
+            differs = np.flatnonzero(self.bundles[0].prompt[:most] != prompt[:most])
+            common = int(differs[0]) if len(differs) else most
+        return _Filling(
+            bundles=[*self.bundles, _Bundle(prompt, [piece])],
+            whole=self.whole + len(prompt) + len(piece.fed),
+            common=common,
+            longest=max(self.longest, len(prompt)),
+        )
+
+
 def pack(batch: Batch, rows: Iterable[int], *, max_tokens: int) -> list[Packed]:
     """Micro-batches of at most `max_tokens` tokens (a longer sample stands alone) over samples `rows`.
 
     Samples keep their order; samples without a sampled token are left out.
     """
-    bundles: list[tuple[NDArray[np.int32], list[_Piece]]] = []
-    full: list[list[tuple[NDArray[np.int32], list[_Piece]]]] = []
-    used = 0
+    full: list[_Filling] = []
+    filling = _Filling()
     for row in rows:
         prompt, piece = _piece(batch, row)
         if len(piece.scored) == 0:
             continue
-        joins = bool(bundles) and np.array_equal(bundles[-1][0], prompt)
-        if bundles and used + len(piece.fed) + (0 if joins else len(prompt)) > max_tokens:
-            full.append(bundles)
-            bundles, used, joins = [], 0, False
-        if not joins:
-            bundles.append((prompt, []))
-            used += len(prompt)
-        bundles[-1][1].append(piece)
-        used += len(piece.fed)
-    if bundles:
-        full.append(bundles)
-    return [_lay_out(bundles, batch.kept) for bundles in full]
+        more = filling.plus(prompt, piece)
+        if filling.bundles and more.tokens > max_tokens:
+            full.append(filling)
+            more = _Filling().plus(prompt, piece)
+        filling = more
+    if filling.bundles:
+        full.append(filling)
+    return [_lay_out(filled, batch.kept) for filled in full]
 
 
 def _piece(batch: Batch, row: int) -> tuple[NDArray[np.int32], _Piece]:
@@ -99,22 +146,26 @@ def _piece(batch: Batch, row: int) -> tuple[NDArray[np.int32], _Piece]:
     return ids[: sample.prompt_length], piece
 
 
-def _lay_out(bundles: list[tuple[NDArray[np.int32], list[_Piece]]], kept: Kept | None) -> Packed:
-    ids, positions, predecessors = [], [], []
-    blocks: list[Block] = []
-    start = 0
-    for prompt, pieces in bundles:
-        lengths = [len(p.fed) for p in pieces]
-        ids += [prompt, *(p.fed for p in pieces)]
-        positions += [np.arange(len(prompt)), *(len(prompt) + np.arange(n) for n in lengths)]
-        at = start + len(prompt)
-        blocks += _blocks(len(blocks), len(prompt), lengths)
-        for piece, length in zip(pieces, lengths, strict=True):
+def _lay_out(filled: _Filling, kept: Kept | None) -> Packed:
+    stem = filled.stem
+    ids = [filled.bundles[0].prompt[:stem]]
+    positions = [np.arange(stem)]
+    predecessors = []
+    blocks = [Block(stem, (), None)] if stem else []
+    start = stem
+    for bundle in filled.bundles:
+        prompt, lengths = len(bundle.prompt) - stem, [len(p.fed) for p in bundle.pieces]
+        ids += [bundle.prompt[stem:], *(p.fed for p in bundle.pieces)]
+        whole = len(bundle.prompt)
+        positions += [np.arange(stem, whole), *(whole + np.arange(n) for n in lengths)]
+        blocks += _blocks(len(blocks), stem, prompt, lengths)
+        at = start + prompt
+        for piece, length in zip(bundle.pieces, lengths, strict=True):
             # token 0 of a response is predicted by the prompt's last row, token i by the row of token i − 1
-            predecessors.append(np.where(piece.scored == 0, start + len(prompt) - 1, at + piece.scored - 1))
+            predecessors.append(np.where(piece.scored == 0, start + prompt - 1, at + piece.scored - 1))
             at += length
         start = at
-    pieces = [p for _, bundle in bundles for p in bundle]
+    pieces = [p for bundle in filled.bundles for p in bundle.pieces]
     columns = np.concatenate([p.first_column + p.scored for p in pieces])
     return Packed(
         ids=np.concatenate(ids).astype(np.int64),
@@ -127,20 +178,26 @@ def _lay_out(bundles: list[tuple[NDArray[np.int32], list[_Piece]]], kept: Kept |
     )
 
 
-def _blocks(first: int, prompt: int, lengths: list[int]) -> list[Block]:
+def _blocks(first: int, stem: int, prompt: int, lengths: list[int]) -> list[Block]:
     """One block for a short bundle; else the prompt, then the samples, several to a block while short.
 
-    `first`: blocks of the micro-batch before these.
+    `first`: blocks of the micro-batch before these. `stem`: rows of block 0 that they all see, if any;
+    `prompt` is what follows them.
     """
+    stems = (0,) if stem else ()
     if prompt + sum(lengths) <= BLOCK_TOKENS:
-        return [Block(prompt + sum(lengths), None, _tree_mask(prompt, lengths))]
-    blocks = [Block(prompt, None, None)]
+        return [Block(prompt + sum(lengths), stems, _after(stem, _tree_mask(prompt, lengths)))]
+    blocks = [Block(prompt, stems, _after(stem, np.tri(prompt, dtype=bool)) if stem else None)]
     for run in _runs(lengths):
         own = _tree_mask(0, run)
         if len(own):
-            mask = np.concatenate([np.ones((len(own), prompt), bool), own], axis=1)
-            blocks.append(Block(len(own), first, mask))
+            blocks.append(Block(len(own), (*stems, first), _after(stem + prompt, own)))
     return blocks
+
+
+def _after(seen: int, own: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Before the rows' own keys, `seen` keys that all of them see."""
+    return np.concatenate([np.ones((len(own), seen), bool), own], axis=1)
 
 
 def _runs(lengths: list[int]) -> list[list[int]]:

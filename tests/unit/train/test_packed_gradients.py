@@ -11,7 +11,7 @@ from strop.config.tree import Algo
 from strop.nn.loading import CausalLM
 from strop.sample import Group, Prompt, Sample, Tokens
 from strop.train import packing
-from strop.train.forward import packed_stats
+from strop.train.forward import _masks, packed_stats
 from strop.train.packing import pack
 
 OFFSETS = np.random.default_rng(1).uniform(-0.5, 0.5, 1000).astype(np.float32)
@@ -168,3 +168,79 @@ def test_groups_of_the_same_text_share_the_prompt_and_nothing_else(tiny):
     _, shared = gradients(tiny, twins, algo, max_tokens=10_000)
     _, plain = one_at_a_time(tiny, twins, algo)
     assert largest_difference(plain, shared) < 1e-5
+
+
+def prompts_of_one_stem(rng: np.random.Generator, stem: int, rests: list[int], size: int) -> Batch:
+    """Groups of `size` whose prompts begin alike and differ right after."""
+    begins = rng.integers(0, 256, stem).tolist()
+    groups = []
+    for g, rest in enumerate(rests):
+        prompt = [*begins, g, *rng.integers(0, 256, rest).tolist()]
+        members = [sample(rng, g * size + i, g, prompt, turns=1 + g % 2) for i in range(size)]
+        groups.append(Group(id=g, prompt=Prompt(id=str(g), messages=""), samples=members))
+    return make_batch(groups, num_updates=1, max_response_tokens=32, temperature=0.7)
+
+
+def test_what_all_prompts_begin_with_is_computed_once():
+    data = prompts_of_one_stem(np.random.default_rng(4), packing.STEM_TOKENS, [3, 0, 5], 2)
+    (packed,) = pack(data, range(6), max_tokens=10_000)
+    fed = sum(len(packing._piece(data, row)[1].fed) for row in range(6))
+    assert len(packed.ids) == packing.STEM_TOKENS + (4 + 1 + 6) + fed
+
+
+def test_short_beginnings_are_not_shared():
+    data = prompts_of_one_stem(np.random.default_rng(4), packing.STEM_TOKENS - 1, [3, 0], 1)
+    (packed,) = pack(data, range(2), max_tokens=10_000)
+    fed = sum(len(packing._piece(data, row)[1].fed) for row in range(2))
+    assert len(packed.ids) == 2 * packing.STEM_TOKENS + 3 + fed
+
+
+def test_prompt_that_another_begins_with_keeps_its_last_token(tiny):
+    rng = np.random.default_rng(5)
+    long = rng.integers(0, 256, 24).tolist()
+    groups = [
+        Group(g, Prompt(id=str(g), messages=""), [sample(rng, 2 * g + i, g, long[:n]) for i in range(2)])
+        for g, n in enumerate((24, 20))
+    ]
+    nested = make_batch(groups, num_updates=1, max_response_tokens=32, temperature=0.7)
+    assert pack(nested, range(4), max_tokens=10_000)[0].blocks[0].num_rows == 19
+    assert_exact(tiny, nested, max_tokens=10_000)
+
+
+@pytest.mark.parametrize("max_tokens", [10_000, 80, 1])
+@pytest.mark.parametrize("block_tokens", [512, 10])
+def test_shared_beginnings_give_the_gradient_of_one_sample_at_a_time(
+    tiny, monkeypatch, max_tokens, block_tokens
+):
+    monkeypatch.setattr(packing, "BLOCK_TOKENS", block_tokens)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        rests = rng.integers(0, 10, 3).tolist()
+        data = prompts_of_one_stem(rng, int(rng.integers(16, 40)), rests, 3)
+        packs = pack(data, range(9), max_tokens=max_tokens)
+        assert max_tokens == 1 or all(len(p.ids) <= max_tokens for p in packs)
+        assert_exact(tiny, data, max_tokens=max_tokens)
+
+
+def assert_exact(model: CausalLM, data: Batch, *, max_tokens: int) -> None:
+    algo = algorithm()
+    algo.credit(data)
+    loss, grads = gradients(model, data, algo, max_tokens=max_tokens)
+    plain_loss, plain = one_at_a_time(model, data, algo)
+    assert loss == pytest.approx(plain_loss, abs=1e-6)
+    assert largest_difference(plain, grads) < 1e-5
+
+
+@pytest.mark.parametrize("window", [None, 1, 7, 18, 1000])
+def test_row_sees_as_many_positions_as_its_window_and_its_past_have(monkeypatch, window):
+    monkeypatch.setattr(packing, "BLOCK_TOKENS", 12)
+    data = prompts_of_one_stem(np.random.default_rng(6), 20, [3, 30, 9], 3)
+    shared = pack(data, [*range(3), *range(6, 9)], max_tokens=10_000)
+    for packed in [*shared, *pack(data, range(9), max_tokens=10_000)]:
+        sizes = [block.num_rows for block in packed.blocks]
+        positions = torch.from_numpy(packed.positions).split(sizes)
+        for mask, own in zip(_masks(packed, sizes, window), positions, strict=True):
+            if mask is not None:
+                seen = own + 1 if window is None else (own + 1).clamp(max=window)
+                assert mask.sum(1).tolist() == seen.tolist()
+    assert len(shared[0].blocks[-1].prefixes) == 2
