@@ -53,7 +53,8 @@ class Tokens:
 
     @property
     def _is_sound_draw(self) -> bool:
-        """Of tokens that are all sampled and trained: `_check` in the few passes that every sample affords."""
+        """Of tokens that are all sampled and trained: what `_check` finds, in the few passes that every
+        sample can afford."""
         if not self._is_even or not len(self):
             return False
         is_logp = self.behavior.max() <= 0 and self.behavior.min() > -np.inf
@@ -85,7 +86,8 @@ class Tokens:
         what is well formed, or two such end to end, is well formed too."""
         made = object.__new__(cls)
         for name, column in zip(_COLUMNS, columns, strict=True):
-            object.__setattr__(made, name, _frozen(column))
+            column.setflags(write=False)
+            object.__setattr__(made, name, column)
         return made
 
     @classmethod

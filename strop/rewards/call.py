@@ -45,10 +45,12 @@ class Scorer:
     """Waits between calls: 0.1 s, then twice as long each time."""
     _places: asyncio.Semaphore = field(init=False, repr=False)
     """Of coroutines; threads are the crew's."""
+    _is_async: bool = field(init=False, repr=False)
     _crew: Crew | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         self._places = asyncio.Semaphore(self.concurrency)
+        self._is_async = is_async(self.fn)
         self._reading = Reading(self._what, self.score_key, self.wants_table)
 
     async def score(self, sample: Sample) -> Scores:
@@ -81,7 +83,7 @@ class Scorer:
             attempt += 1
 
     async def _call(self, given: object) -> object:
-        if is_async(self.fn):
+        if self._is_async:
             async with self._places:
                 return await self._awaited(self.fn(given))
         outcome = await self._in_thread(lambda: self.fn(given))

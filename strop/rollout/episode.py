@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from strop.config.tree import Env
@@ -16,7 +15,7 @@ from strop.envs.base import Environment, Observation, Reply, Step
 from strop.errors import DataError, EnvironmentFailed, boundary
 from strop.kept import OFFSETS, Kept
 from strop.render.base import Renderer
-from strop.rollout.deadline import within
+from strop.rollout.deadline import answer
 from strop.sample import Message, Prompt, Sample, Sampling, Status, Tokens
 
 T = TypeVar("T")
@@ -44,16 +43,16 @@ class Parts:
     """For one call of `rollout.generate`."""
 
 
-async def play(sample: Sample, prompt: Prompt, ids: list[int], *, parts: Parts, seed: int) -> float | None:
+async def play(sample: Sample, prompt: Prompt, opening: Tokens, *, parts: Parts, seed: int) -> float | None:
     """Fill `sample`, whose `sampling` is set, with one episode; returns the environment's reward, if any.
 
-    `ids`: the rendered prompt. Raises EnvironmentFailed when the environment does, TooLong when the engine
-    cannot hold the sequence; the tokens so far stay on the sample.
+    `opening`: the rendered prompt. Raises EnvironmentFailed when the environment does, TooLong when the
+    engine cannot hold the sequence; the tokens so far stay on the sample.
     """
     assert sample.sampling is not None
     episode = _Episode(sample, parts, seed)
     try:
-        given = await episode.run(prompt, ids, sample.sampling)
+        given = await episode.run(prompt, opening, sample.sampling)
     except BaseException:
         with suppress(EnvironmentFailed):  # what went wrong first is what to tell
             await episode.close()
@@ -62,7 +61,7 @@ async def play(sample: Sample, prompt: Prompt, ids: list[int], *, parts: Parts, 
         await episode.close()
         return given
     finally:
-        sample.response = parts.renderer.decode(sample.response_tokens.ids.tolist())
+        sample.response = episode.response()
 
 
 class _Episode:
@@ -70,23 +69,28 @@ class _Episode:
         self._sample, self._parts, self._seed = sample, parts, seed
         self._what = f"environment {parts.env.type}"
         self._env: Environment | None = None
+        self._reply = ""
+        """The latest."""
+        self._num_replied = 0
+        """Tokens of it."""
 
-    async def run(self, prompt: Prompt, ids: list[int], sampling: Sampling) -> float | None:
+    async def run(self, prompt: Prompt, opening: Tokens, sampling: Sampling) -> float | None:
         with boundary(EnvironmentFailed, self._what):
             self._env = env = self._parts.make_env()
-        opening = await self._ask(partial(env.start, prompt), Observation)
-        history = [*_messages(prompt), *opening.messages]
-        self._open(prompt, ids, history if opening.messages else None)
+        said = await self._ask(partial(env.start, prompt), Observation)
+        history = [*_messages(prompt), *said.messages]
+        self._open(prompt, opening, history if said.messages else None)
         self._sample.sampling = sampling = self._within_context(sampling)
         for turn in range(self._parts.env.max_turns):
             budget = sampling.max_tokens - self._sample.response_length
             if budget < 1:  # the prompt alone fills rollout.max_context_tokens
                 break
-            completion = await self._speak(turn, replace(sampling, max_tokens=budget))
+            completion = await self._speak(turn, _with_budget(sampling, budget))
             self._sample.status = _STATUS[completion.finish]
             if completion.finish == "abort":
                 return None
-            text = self._parts.renderer.decode(completion.ids.tolist())
+            self._reply = text = self._parts.renderer.decode(completion.ids.tolist())
+            self._num_replied = len(completion.ids)
             reply = Reply(text, is_truncated=completion.finish == "length")
             step = await self._ask(partial(env.step, reply), Step)
             if step.done or reply.is_truncated:
@@ -99,26 +103,32 @@ class _Episode:
         self._sample.status = Status.TRUNCATED  # out of turns or of tokens with the environment unanswered
         return None
 
-    def _open(self, prompt: Prompt, ids: list[int], messages: list[Message] | None) -> None:
+    def response(self) -> str:
+        """The text of all that follows the prompt."""
+        sample = self._sample
+        if sample.response_length == self._num_replied:  # one reply and nothing else: it was decoded before
+            return self._reply
+        return self._parts.renderer.decode(sample.sequence.ids[sample.prompt_length :].tolist())
+
+    def _open(self, prompt: Prompt, opening: Tokens, messages: list[Message] | None) -> None:
         """Put the prompt's ids down, with the environment's opening messages if there are any."""
         if messages:
-            ids = self._rendered(
-                lambda: self._parts.renderer.prompt(replace(prompt, messages=tuple(messages)))
-            )
-        self._sample.sequence, self._sample.prompt_length = Tokens.context(ids), len(ids)
+            whole = replace(prompt, messages=tuple(messages))
+            opening = Tokens.context(self._rendered(lambda: self._parts.renderer.prompt(whole)))
+        self._sample.sequence, self._sample.prompt_length = opening, len(opening)
 
     def _within_context(self, sampling: Sampling) -> Sampling:
         """With the budget that the prompt leaves, now that it has the environment's opening."""
         most = self._parts.max_context_tokens
         if most is None:
             return sampling
-        return replace(sampling, max_tokens=min(sampling.max_tokens, most - self._sample.prompt_length))
+        return _with_budget(sampling, min(sampling.max_tokens, most - self._sample.prompt_length))
 
     async def _speak(self, turn: int, sampling: Sampling) -> Completion:
         sample, began = self._sample, time.perf_counter()
         request = Request(
             id=f"{sample.policy}/{sample.prompt_id}/{sample.index}/{turn}",
-            ids=np.asarray(sample.sequence.ids),
+            ids=sample.sequence.ids,
             sampling=sampling,
             seed=self._seed,
         )
@@ -154,23 +164,34 @@ class _Episode:
 
     async def _ask(self, call: Callable[[], Awaitable[T]], kind: type[T]) -> T:
         began = time.perf_counter()
-        async with within(self._parts.env.timeout_s, EnvironmentFailed, self._what):
-            answer = await call()
-            if not isinstance(answer, kind):
-                raise TypeError(f"expected {kind.__name__}, got {answer!r}")
+
+        async def checked() -> T:
+            given = await call()
+            if not isinstance(given, kind):
+                raise TypeError(f"expected {kind.__name__}, got {given!r}")
+            return given
+
+        given = await self._within(checked, self._what)
         _count(self._sample, "environment_s", began)
-        return answer
+        return given
+
+    async def _within(self, call: Callable[[], Awaitable[T]], what: str) -> T:
+        seconds = self._parts.env.timeout_s
+        return await answer(call, seconds=seconds, error=EnvironmentFailed, what=what)
 
     async def close(self) -> None:
         if self._env is not None:
-            async with within(self._parts.env.timeout_s, EnvironmentFailed, f"{self._what}: close"):
-                await self._env.close()
+            await self._within(self._env.close, f"{self._what}: close")
 
 
 def _messages(prompt: Prompt) -> list[Message]:
     if isinstance(prompt.messages, str):
         return [{"role": "user", "content": prompt.messages}]
     return list(prompt.messages)
+
+
+def _with_budget(sampling: Sampling, max_tokens: int) -> Sampling:
+    return sampling if max_tokens == sampling.max_tokens else replace(sampling, max_tokens=max_tokens)
 
 
 def _count(sample: Sample, name: str, began: float) -> None:

@@ -15,7 +15,7 @@ from strop.rollout.episode import Parts, play
 from strop.rollout.hooks import Hooks, Occasion
 from strop.rollout.intact import kept_intact
 from strop.rollout.sampling import lowered
-from strop.sample import Group, Prompt, Sample, Sampling, Scores, Status
+from strop.sample import Group, Prompt, Sample, Sampling, Scores, Status, Tokens
 
 TRAINING = "sample"
 """Purpose of the noise of samples that are trained on; any other is an evaluation."""
@@ -36,9 +36,9 @@ class Player:
     async def finish(self, group: Group, sampling: Sampling, *, purpose: str, step: int) -> None:
         """Complete every trajectory of the group; `group.samples` then holds all their samples, flat and in
         order. User code's errors end up on them; others are raised."""
-        ids = self.parts.renderer.prompt(group.prompt)
+        opening = Tokens.context(self.parts.renderer.prompt(group.prompt))
         most = self.parts.max_context_tokens
-        sampling = lowered(sampling, group.prompt, prompt_tokens=len(ids), max_context_tokens=most)
+        sampling = lowered(sampling, group.prompt, prompt_tokens=len(opening), max_context_tokens=most)
         occasion = Occasion(step, is_eval=purpose != TRAINING)
         made: dict[int, list[Sample]] = {}
 
@@ -46,7 +46,7 @@ class Player:
             sample.sampling = sampling
             seed = derive(self.seed, purpose, step, group.id, member)
             context = Context(sample, sampling, self.parts.renderer, seed, self.parts.engine, occasion)
-            made[member] = await self._trajectory(context, group.prompt, ids)
+            made[member] = await self._trajectory(context, group.prompt, opening)
 
         async with asyncio.TaskGroup() as tasks:
             for member, sample in enumerate(group.samples):
@@ -59,9 +59,9 @@ class Player:
         if self.rewards.is_group:
             await self._reward_group(group)
 
-    async def _trajectory(self, context: Context, prompt: Prompt, ids: list[int]) -> list[Sample]:
+    async def _trajectory(self, context: Context, prompt: Prompt, opening: Tokens) -> list[Sample]:
         try:
-            samples = await self._play(context, prompt, ids)
+            samples = await self._play(context, prompt, opening)
         except Recorded as error:
             context.sample.fail(error)
             return [context.sample]
@@ -74,10 +74,10 @@ class Player:
                 _fail_cancelled(sample)
         return samples
 
-    async def _play(self, context: Context, prompt: Prompt, ids: list[int]) -> list[Sample]:
+    async def _play(self, context: Context, prompt: Prompt, opening: Tokens) -> list[Sample]:
         sample = context.sample
         if self.generate is None:
-            sample.reward = await play(sample, prompt, ids, parts=self.parts, seed=context.seed)
+            sample.reward = await play(sample, prompt, opening, parts=self.parts, seed=context.seed)
             return [sample]
         async with within(self.parts.generate_timeout_s, GenerateFailed, "rollout.generate"):
             made = await self.generate(prompt, context)
