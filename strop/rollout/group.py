@@ -47,6 +47,7 @@ class Player:
             seed = derive(self.seed, purpose, step, group.id, member)
             context = Context(sample, sampling, self.parts.renderer, seed, self.parts.engine, occasion)
             made[member] = await self._trajectory(context, group.prompt, opening)
+            await self._close(made[member], group.prompt, occasion)
 
         async with asyncio.TaskGroup() as tasks:
             for member, sample in enumerate(group.samples):
@@ -56,23 +57,18 @@ class Player:
                 _fail_cancelled(sample)
         every = [made.get(member, [sample]) for member, sample in enumerate(group.samples)]
         group.samples = [sample for samples in every for sample in samples]
+        for sample in group.samples:
+            if sample.reward is None and sample.status not in _WITHOUT_REWARD and not self.rewards.is_group:
+                _fail_cancelled(sample)
         if self.rewards.is_group:
             await self._reward_group(group)
 
     async def _trajectory(self, context: Context, prompt: Prompt, opening: Tokens) -> list[Sample]:
         try:
-            samples = await self._play(context, prompt, opening)
+            return await self._play(context, prompt, opening)
         except Recorded as error:
             context.sample.fail(error)
             return [context.sample]
-        with kept_intact(samples):
-            async with asyncio.TaskGroup() as tasks:
-                for sample in samples:
-                    tasks.create_task(self._close(sample, prompt, context.occasion))
-        for sample in samples:
-            if sample.reward is None and sample.status not in _WITHOUT_REWARD and not self.rewards.is_group:
-                _fail_cancelled(sample)
-        return samples
 
     async def _play(self, context: Context, prompt: Prompt, opening: Tokens) -> list[Sample]:
         sample = context.sample
@@ -84,7 +80,19 @@ class Player:
             context.check(made, vocabulary=self.parts.vocabulary)
         return made
 
-    async def _close(self, sample: Sample, prompt: Prompt, occasion: Occasion) -> None:
+    async def _close(self, samples: list[Sample], prompt: Prompt, occasion: Occasion) -> None:
+        """Of one trajectory; all that there is of one that failed is recorded on it."""
+        if samples[0].status is Status.FAILED:
+            return
+        with kept_intact(samples):
+            if len(samples) == 1:  # a task of its own is what would cost most of a short sample
+                await self._close_one(samples[0], prompt, occasion)
+                return
+            async with asyncio.TaskGroup() as tasks:
+                for sample in samples:
+                    tasks.create_task(self._close_one(sample, prompt, occasion))
+
+    async def _close_one(self, sample: Sample, prompt: Prompt, occasion: Occasion) -> None:
         """Hooks, then the reward, unless the environment or the generate function gave one."""
         try:
             await self.hooks.run(sample, occasion)

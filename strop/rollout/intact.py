@@ -16,15 +16,17 @@ def kept_intact(samples: Sequence[Sample]) -> Iterator[None]:
     """Around hooks and rewards: a sample that they leave as one that cannot be trained has failed, and keeps
     its place in the books."""
     before = [(sample, _Place.of(sample)) for sample in samples]
-    yield
-    for sample, place in before:
-        problem = place.problem(sample) or _problem(sample)
-        place.restore(sample)
-        if problem:
-            sample.sequence, sample.prompt_length = place.sequence, place.prompt_length
-            if _problem_of_metadata(sample):
-                sample.metadata = {}
-            sample.fail(Recorded(f"a hook or the reward left {problem}"))
+    try:
+        yield
+    finally:  # also when they cancelled their own task
+        for sample, place in before:
+            problem = place.problem(sample) or _problem(sample)
+            place.restore(sample)
+            if problem:
+                sample.sequence, sample.prompt_length = place.sequence, place.prompt_length
+                if _problem_of_metadata(sample):
+                    sample.metadata = {}
+                sample.fail(Recorded(f"a hook or the reward left {problem}"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ async def test_an_error_after_a_wait_is_recorded():
         await asyncio.sleep(0)
         raise ValueError("bad")
 
-    with pytest.raises(EnvironmentFailed, match="^environment mine: ValueError: bad$"):
+    with pytest.raises(EnvironmentFailed, match=r"^environment mine: ValueError: bad$"):
         await asked(breaks)
 
 
