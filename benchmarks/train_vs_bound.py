@@ -1,0 +1,78 @@
+"""A training step against the rate at which this machine multiplies matrices, measured around every step.
+
+python benchmarks/train_vs_bound.py. A token counts as 6 FLOPs a parameter, as is usual; `exact` counts the
+head only where a log-prob is computed, and attention.
+"""
+
+import json
+import sys
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+from training import batch, flops, model, own_peak_gib, peak_gflops, peak_gib, seconds
+
+from strop.algo.batch import Batch
+from strop.algo.grpo import Grpo
+from strop.config.tree import Algo, Optim, Train
+from strop.nn.loading import CausalLM
+from strop.runtime.compute import Compute
+from strop.train.local import LocalTrainer, Models
+from strop.train.packing import pack
+
+NAME = "train_vs_bound"
+NUM_PROMPTS, REPEATS = 4, 3
+
+
+def _prepared() -> tuple[CausalLM, Batch, LocalTrainer]:
+    made = model()
+    data = batch(NUM_PROMPTS, made.vocab_size)
+    algorithm = Grpo(Algo(), num_updates=1)
+    data.advantage[:] = np.random.default_rng(1).normal(size=data.num_tokens)
+    section = Train(optim=Optim(lr=1e-6))
+    return made, data, LocalTrainer(Models(made), section, algorithm, Compute(), total_updates=100)
+
+
+def _line(threads: int, made: CausalLM, data: Batch, trainer: LocalTrainer) -> dict[str, Any]:
+    torch.set_num_threads(threads)
+    packs = pack(data, range(len(data.samples)), max_tokens=Train().max_tokens_per_device)
+    tokens = sum(len(p.ids) for p in packs)
+    usual = 6 * sum(p.numel() for _, p in made.named_parameters()) * tokens / 1e9
+    exact = sum(flops(made, p) for p in packs) / 1e9
+    trainer._step(data)  # first touches of memory are not the step's
+    took, peaks = [], []
+    for _ in range(REPEATS):
+        before = peak_gflops()
+        took.append(seconds(lambda: trainer._step(data)))
+        peaks.append((before + peak_gflops()) / 2)
+    return {
+        "bench": NAME,
+        "ratio": median(usual / s / p for s, p in zip(took, peaks, strict=True)),
+        "median_of": REPEATS,
+        "details": {
+            "threads": threads,
+            "tokens": tokens,
+            "scored": sum(len(p.targets) for p in packs),
+            "seconds": took,
+            "peak_gflops": peaks,
+            "exact": median(exact / s / p for s, p in zip(took, peaks, strict=True)),
+            "peak_gib": peak_gib(__file__, "step"),
+        },
+    }
+
+
+def bench() -> list[dict[str, Any]]:
+    """With two threads and with one."""
+    parts = _prepared()
+    return [_line(threads, *parts) for threads in (2, 1)]
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["step"]:
+        _, once, stepping = _prepared()
+        stepping._step(once)
+        print(own_peak_gib())
+    else:
+        for line in bench():
+            print(json.dumps(line))

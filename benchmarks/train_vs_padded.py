@@ -1,0 +1,131 @@
+"""Forward and backward over groups, each prompt once, against batches padded as TRL 1.16 pads them.
+
+python benchmarks/train_vs_padded.py. The other side: prompts padded on the left and completions on the right
+to the longest of all, transformers' sdpa, logits of completions alone, entropies as TRL's trainer computes
+them for its metrics, at its best number of rows. Both sides are timed in turn; their gradients are compared.
+"""
+
+import json
+import sys
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from training import batch, model, own_peak_gib, peak_gib, seconds
+
+from strop.algo.batch import Batch
+from strop.config.tree import Train
+from strop.nn.loading import CausalLM
+from strop.train.forward import packed_stats
+from strop.train.packing import pack
+
+NAME = "train_vs_padded"
+NUM_PROMPTS, REPEATS, ROWS = 4, 3, (4, 8, 16)
+
+# B rows, P prompt tokens, C completion tokens, T = P + C, V vocabulary
+
+
+def shared(made: CausalLM, data: Batch) -> None:
+    """Gradients of Σ advantage · log-prob."""
+    made.module.set_attn_implementation("strop")
+    for packed in pack(data, range(len(data.samples)), max_tokens=Train().max_tokens_per_device):
+        stats = packed_stats(made, packed, temperature=1.0, dtype=torch.float32)
+        (stats.logp_N * torch.from_numpy(data.advantage[packed.columns])).sum().backward()
+
+
+def padded(made: CausalLM, data: Batch, rows: int) -> None:
+    """The same gradients."""
+    made.module.set_attn_implementation("sdpa")
+    longest = max(s.prompt_length for s in data.samples)
+    completion = max(s.response_length for s in data.samples)
+    ids_ST = torch.zeros(len(data.samples), longest + completion, dtype=torch.long)
+    seen_ST, advantage_SC = torch.zeros_like(ids_ST), torch.zeros(len(data.samples), completion)
+    for row, sample in enumerate(data.samples):
+        at = slice(longest - sample.prompt_length, longest + sample.response_length)
+        ids_ST[row, at], seen_ST[row, at] = torch.tensor(sample.tokens), 1
+        advantage_SC[row, : sample.response_length] = torch.from_numpy(data.advantage[data.tokens_of(row)])
+    for start in range(0, len(ids_ST), rows):
+        part = slice(start, start + rows)
+        logits_BCV = made.module(
+            input_ids=ids_ST[part],
+            attention_mask=seen_ST[part],
+            logits_to_keep=completion + 1,
+            use_cache=False,
+        ).logits[:, :-1]
+        logp_BC = _selected(logits_BCV, ids_ST[part, -completion:])
+        with torch.no_grad():
+            for chunk_CV in logits_BCV.flatten(0, 1).split(128):
+                logps_CV = torch.log_softmax(chunk_CV, -1)
+                (logps_CV.exp() * logps_CV).sum(-1)
+        (logp_BC * advantage_SC[part]).sum().backward()
+
+
+def _selected(logits_BCV: Tensor, ids_BC: Tensor) -> Tensor:
+    """As TRL does in float32: row by row, so that no second tensor of logits is there."""
+    chosen_BC = logits_BCV.gather(-1, ids_BC[..., None])[..., 0]
+    return chosen_BC - torch.stack([torch.logsumexp(one_CV, -1) for one_CV in logits_BCV])
+
+
+def _gradients(made: CausalLM) -> dict[str, Tensor]:
+    taken = {n: p.grad for n, p in made.named_parameters() if p.grad is not None}
+    for _, parameter in made.named_parameters():
+        parameter.grad = None
+    return taken
+
+
+def _difference(a: dict[str, Tensor], b: dict[str, Tensor]) -> float:
+    """Relative to the largest gradient entry."""
+    largest = max(float(g.abs().max()) for g in a.values())
+    return max(float((a[n] - b[n]).abs().max()) for n in a) / largest
+
+
+def _prepared() -> tuple[CausalLM, Batch]:
+    made = model()
+    data = batch(NUM_PROMPTS, made.vocab_size)
+    data.advantage[:] = np.random.default_rng(1).normal(size=data.num_tokens) / data.num_tokens
+    return made, data
+
+
+def bench() -> list[dict[str, Any]]:
+    """How many times as long the padded form takes."""
+    torch.set_num_threads(2)
+    made, data = _prepared()
+    tried = {}
+    for rows in ROWS:
+        tried[rows] = seconds(lambda rows=rows: padded(made, data, rows))
+        theirs = _gradients(made)
+    best = min(tried, key=lambda rows: tried[rows])
+    shared(made, data)
+    difference = _difference(theirs, _gradients(made))
+    assert difference < 1e-5, f"gradients differ by {difference}"
+    pairs = []
+    for _ in range(REPEATS):
+        ours = seconds(lambda: shared(made, data))
+        _gradients(made)
+        pairs.append((ours, seconds(lambda: padded(made, data, best))))
+        _gradients(made)
+    longest = max(s.prompt_length for s in data.samples) + max(s.response_length for s in data.samples)
+    packs = pack(data, range(len(data.samples)), max_tokens=Train().max_tokens_per_device)
+    details = {
+        "threads": 2,
+        "rows": best,
+        "seconds_of_rows": tried,
+        "seconds": pairs,
+        "tokens": [sum(len(p.ids) for p in packs), longest * len(data.samples)],
+        "gradient_difference": difference,
+        "peak_gib": {side: peak_gib(__file__, side) for side in ("shared", str(best))},
+    }
+    ratio = median(other / ours for ours, other in pairs)
+    return [{"bench": NAME, "ratio": ratio, "median_of": REPEATS, "details": details}]
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        side = sys.argv[1]
+        shared(*_prepared()) if side == "shared" else padded(*_prepared(), int(side))
+        print(own_peak_gib())
+    else:
+        for line in bench():
+            print(json.dumps(line))
