@@ -77,28 +77,9 @@ def attention(  # noqa: PLR0913 - the operator as it is
     return _strips(query_BHTD, key_BKSD, value_BKSD, rule)
 
 
-def decode_attention(
-    query_BH1D: Tensor, key_BKSD: Tensor, value_BKSD: Tensor, rule: Rule, *, mask_B11S: Tensor
-) -> Tensor:
-    """One query token a row. The heads that share a key head become its query tokens: no key is repeated."""
-    B, H, _, D = query_BH1D.shape
-    K = key_BKSD.shape[1]
-    grouped_BKGD = query_BH1D.reshape(B, K, H // K, D)
-    return _masked(grouped_BKGD, key_BKSD, value_BKSD, rule, mask_B11S).reshape(B, H, 1, D)
-
-
 def within(query_positions: Tensor, key_positions: Tensor, window: int) -> Tensor:
     """[T, S], or [B, T, S] of [B, T] and [B, S]: True where the key is not too far in the query's past."""
     return key_positions[..., None, :] > query_positions[..., :, None] - window
-
-
-def decode_mask(positions_B: Tensor, keys: range, *, window: int | None) -> Tensor:
-    """[B, 1, 1, S] of keys that lie at positions `keys`: row b sees those up to its own position."""
-    keys_S = torch.arange(keys.start, keys.stop)
-    mask_BS = keys_S <= positions_B[:, None]
-    if window is not None:
-        mask_BS &= keys_S > positions_B[:, None] - window
-    return mask_BS[:, None, None, :]
 
 
 def _strips(q_BHTD: Tensor, k_BKTD: Tensor, v_BKTD: Tensor, rule: Rule) -> Tensor:

@@ -17,6 +17,8 @@ from strop.sample import Sampling
 # B sequences, V vocabulary, N blocks of C ids
 
 _BLOCK = 128
+_ROWS_AT_ONCE = 16
+"""Rows whose weights are made, summed and drawn from before the next: they stay in the cache meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +47,19 @@ def draw(
     temperatures = np.array([sampling.temperature for sampling in samplings])
     greedy = temperatures == 0
     scale = torch.from_numpy(np.where(greedy, 1.0, temperatures).astype(np.float32))
-    logits_BV = logits_BV.float() / scale[:, None]
+    logits_BV = logits_BV.float()
+    if (temperatures[~greedy] != 1).any():
+        logits_BV = logits_BV / scale[:, None]
     top_B1 = logits_BV.amax(-1, keepdim=True)
     if not torch.isfinite(top_B1).all():
         raise EngineFailed(
             "the model's logits are not finite: its weights are broken; lower train.optim.lr, or get the "
             "model anew"
         )
-    weight_BV = (logits_BV - top_B1).exp_()
     noise_B = torch.from_numpy(uniforms(seeds, positions))
-    ids_B1, total_B1 = _inverse_cdf(weight_BV, noise_B)
+    parts = zip(*(t.split(_ROWS_AT_ONCE) for t in (logits_BV, top_B1, noise_B)), strict=True)
+    found = [_inverse_cdf((logits - top).exp_(), noise) for logits, top, noise in parts]
+    ids_B1, total_B1 = (torch.cat(column) for column in zip(*found, strict=True))
     if greedy.any():
         ids_B1 = torch.where(torch.from_numpy(greedy)[:, None], logits_BV.argmax(-1, keepdim=True), ids_B1)
     logp_B = (logits_BV.gather(1, ids_B1) - top_B1 - total_B1.log())[:, 0]

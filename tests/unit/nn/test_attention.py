@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from strop.nn import attention as module
-from strop.nn.attention import Rule, attention, decode_attention, decode_mask, within
+from strop.nn.attention import Rule, attention, within
 
 T, H, K, D = 11, 4, 2, 5
 
@@ -44,22 +44,6 @@ def test_gradients_equal_those_of_the_formula(qkv, monkeypatch, rule):
         (out(*inputs) * weight).sum().backward()
         grads.append([x.grad for x in inputs])
     torch.testing.assert_close(*grads)
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_rows_at_different_positions_see_their_own_window(qkv, rule):
-    q, k, v = (x.expand(2, -1, -1, -1) for x in qkv)
-    at, whole = torch.tensor([4, 9]), written_out(*qkv, rule)
-    first = 0 if rule.window is None else 5 - rule.window
-    seen = range(first, 10)
-    out = decode_attention(
-        torch.stack([q[0, :, 4], q[0, :, 9]])[:, :, None],
-        k[:, :, seen.start : seen.stop],
-        v[:, :, seen.start : seen.stop],
-        rule,
-        mask_B11S=decode_mask(at, seen, window=rule.window),
-    )
-    torch.testing.assert_close(out[:, :, 0], torch.stack([whole[0, :, 4], whole[0, :, 9]]))
 
 
 def test_a_window_goes_by_positions_not_by_rows():

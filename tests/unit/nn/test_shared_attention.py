@@ -1,0 +1,66 @@
+"""Decoding attention over shared prefixes, against each row alone."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from strop.nn.attention import Rule
+from strop.nn.shared_attention import Keys, rows_at, shared_attention
+
+HEADS, KEY_HEADS, SIZE = 6, 2, 4
+
+
+def alone(query_HD, key_KTD, value_KTD, rule: Rule) -> torch.Tensor:
+    """One query at the last of T keys, written out."""
+    outs = []
+    for head, q_D in enumerate(query_HD):
+        keys, values = (t[head // (HEADS // KEY_HEADS)] for t in (key_KTD, value_KTD))
+        scores = keys @ q_D * rule.scale
+        if rule.softcap is not None:
+            scores = rule.softcap * torch.tanh(scores / rule.softcap)
+        if rule.window is not None:
+            scores[: max(0, len(scores) - rule.window)] = -torch.inf
+        outs.append(torch.softmax(scores, 0) @ values)
+    return torch.stack(outs)
+
+
+@given(
+    lengths=st.lists(st.integers(1, 7), min_size=1, max_size=5),
+    window=st.sampled_from([None, 2, 5]),
+    softcap=st.sampled_from([None, 1.5]),
+    seed=st.integers(0, 99),
+    crowd=st.sampled_from([0, 0, 9]),
+)
+@settings(deadline=None)
+def test_every_row_sees_its_prefix_and_its_own_tokens_alone(lengths, window, softcap, seed, crowd):
+    rng, rule = np.random.default_rng(seed), Rule(0.7, window, softcap)
+    prefixes = np.array(lengths)
+    of_row = np.concatenate(
+        [rng.permutation(len(lengths)), rng.integers(0, len(lengths), 3), np.zeros(crowd, int)]
+    )
+    own = rng.integers(0, 4, len(of_row))
+    gen = torch.Generator().manual_seed(seed)
+
+    def numbers(*shape: int) -> torch.Tensor:
+        return torch.randn(*shape, dtype=torch.float64, generator=gen)
+
+    rows = rows_at(of_row, prefixes, own)
+    shared = Keys(*(numbers(len(lengths), KEY_HEADS, rows.prefix_tokens, SIZE) for _ in range(2)))
+    mine = Keys(*(numbers(len(of_row), KEY_HEADS, rows.own_tokens, SIZE) for _ in range(2)))
+    query = numbers(len(of_row), HEADS, SIZE)
+    out = shared_attention(query, shared, mine, rows, rule)
+    for row, prefix in enumerate(of_row):
+        seen = [
+            torch.cat([of_prefix[prefix, :, : lengths[prefix]], of_row_[row, :, : own[row] + 1]], 1)
+            for of_prefix, of_row_ in ((shared.keys, mine.keys), (shared.values, mine.values))
+        ]
+        torch.testing.assert_close(out[row], alone(query[row], *seen, rule))
+
+
+@pytest.mark.parametrize(("of_row", "products"), [([0, 0, 1, 1], 1), ([0] * 9 + [1, 2, 3, 4], 2)])
+def test_a_crowded_prefix_does_not_widen_the_others(of_row, products):
+    rows = rows_at(np.array(of_row), np.ones(max(of_row) + 1, np.int64), np.zeros(len(of_row), np.int64))
+    assert len(rows.seats) == products
+    assert sum(at.num_prefixes * at.num_seats for at in rows.seats) <= 2 * len(of_row)
