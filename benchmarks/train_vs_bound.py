@@ -4,14 +4,14 @@ python benchmarks/train_vs_bound.py. A token counts as 6 FLOPs a parameter, as i
 head only where a log-prob is computed, and attention.
 """
 
-import json
 import sys
 from statistics import median
 from typing import Any
 
 import numpy as np
 import torch
-from training import batch, flops, model, own_peak_gib, peak_gflops, peak_gib, seconds
+from harness import line_of, peak_gflops, print_lines, watched
+from training import batch, flops, model, own_peak_gib, peak_gib, seconds
 
 from strop.algo.batch import Batch
 from strop.algo.grpo import Grpo
@@ -22,6 +22,8 @@ from strop.train.local import LocalTrainer, Models
 from strop.train.packing import pack
 
 NAME = "train_vs_bound"
+WANT = 0.6
+MINUTES = 5
 NUM_PROMPTS, REPEATS = 4, 3
 
 
@@ -46,26 +48,26 @@ def _line(threads: int, made: CausalLM, data: Batch, trainer: LocalTrainer) -> d
         before = peak_gflops()
         took.append(seconds(lambda: trainer._step(data)))
         peaks.append((before + peak_gflops()) / 2)
-    return {
-        "bench": NAME,
-        "ratio": median(usual / s / p for s, p in zip(took, peaks, strict=True)),
-        "median_of": REPEATS,
-        "details": {
-            "threads": threads,
-            "tokens": tokens,
-            "scored": sum(len(p.targets) for p in packs),
-            "seconds": took,
-            "peak_gflops": peaks,
-            "exact": median(exact / s / p for s, p in zip(took, peaks, strict=True)),
-            "peak_gib": peak_gib(__file__, "step"),
-        },
-    }
+    return line_of(
+        NAME,
+        median(usual / s / p for s, p in zip(took, peaks, strict=True)),
+        REPEATS,
+        threads=threads,
+        tokens=tokens,
+        scored=sum(len(p.targets) for p in packs),
+        seconds=took,
+        peak_gflops=peaks,
+        exact=median(exact / s / p for s, p in zip(took, peaks, strict=True)),
+        peak_gib=peak_gib(__file__, "step"),
+    )
 
 
 def bench() -> list[dict[str, Any]]:
     """With two threads and with one."""
     parts = _prepared()
-    return [_line(threads, *parts) for threads in (2, 1)]
+    with watched() as machine:
+        lines = [_line(threads, *parts) for threads in (2, 1)]
+    return [{**line, "details": {**line["details"], **machine}} for line in lines]
 
 
 if __name__ == "__main__":
@@ -74,5 +76,4 @@ if __name__ == "__main__":
         stepping._step(once)
         print(own_peak_gib())
     else:
-        for line in bench():
-            print(json.dumps(line))
+        print_lines(bench())

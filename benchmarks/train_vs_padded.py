@@ -5,13 +5,13 @@ to the longest of all, transformers' sdpa, logits of completions alone, entropie
 them for its metrics, at its best number of rows. Both sides are timed in turn; their gradients are compared.
 """
 
-import json
 import sys
-from statistics import median
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
+from harness import interleaved, line_of, print_lines, ratio_of, watched
 from torch import Tensor
 from training import batch, model, own_peak_gib, peak_gib, seconds
 
@@ -22,6 +22,8 @@ from strop.train.forward import packed_stats
 from strop.train.packing import pack
 
 NAME = "train_vs_padded"
+WANT = 3.0
+MINUTES = 17
 NUM_PROMPTS, REPEATS, ROWS = 4, 3, (4, 8, 16)
 
 # B rows, P prompt tokens, C completion tokens, T = P + C, V vocabulary
@@ -100,25 +102,31 @@ def bench() -> list[dict[str, Any]]:
     shared(made, data)
     difference = _difference(theirs, _gradients(made))
     assert difference < 1e-5, f"gradients differ by {difference}"
-    pairs = []
-    for _ in range(REPEATS):
-        ours = seconds(lambda: shared(made, data))
-        _gradients(made)
-        pairs.append((ours, seconds(lambda: padded(made, data, best))))
-        _gradients(made)
+    with watched() as machine:
+        sides = {
+            "shared": lambda: _timed(made, lambda: shared(made, data)),
+            "padded": lambda: _timed(made, lambda: padded(made, data, best)),
+        }
+        took = interleaved(sides, REPEATS)
     longest = max(s.prompt_length for s in data.samples) + max(s.response_length for s in data.samples)
     packs = pack(data, range(len(data.samples)), max_tokens=Train().max_tokens_per_device)
     details = {
         "threads": 2,
         "rows": best,
         "seconds_of_rows": tried,
-        "seconds": pairs,
+        "seconds": took,
         "tokens": [sum(len(p.ids) for p in packs), longest * len(data.samples)],
         "gradient_difference": difference,
         "peak_gib": {side: peak_gib(__file__, side) for side in ("shared", str(best))},
     }
-    ratio = median(other / ours for ours, other in pairs)
-    return [{"bench": NAME, "ratio": ratio, "median_of": REPEATS, "details": details}]
+    return [line_of(NAME, ratio_of(took["padded"], took["shared"]), REPEATS, **details, **machine)]
+
+
+def _timed(made: CausalLM, work: Callable[[], object]) -> float:
+    """Seconds; the gradients are forgotten after them."""
+    took = seconds(work)
+    _gradients(made)
+    return took
 
 
 if __name__ == "__main__":
@@ -127,5 +135,4 @@ if __name__ == "__main__":
         shared(*_prepared()) if side == "shared" else padded(*_prepared(), int(side))
         print(own_peak_gib())
     else:
-        for line in bench():
-            print(json.dumps(line))
+        print_lines(bench())

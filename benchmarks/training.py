@@ -5,10 +5,10 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 import torch
+from harness import gsm8k_like
 
 from strop.algo.batch import Batch, make_batch
 from strop.config.home import models_dir
@@ -16,8 +16,6 @@ from strop.nn.loading import CausalLM, load_model
 from strop.nn.tiny import make_tiny
 from strop.sample import Group, Prompt, Sample, Tokens
 from strop.train.packing import Packed
-
-LONGEST = 256
 
 
 def model_dir() -> Path:
@@ -32,14 +30,12 @@ def model() -> CausalLM:
 
 
 def batch(num_prompts: int, vocabulary: int, size: int = 8) -> Batch:
-    """Prompts of about 110 random tokens that begin differently; responses are log-normal: σ = 1, mean 64, at
-    most LONGEST."""
-    rng = np.random.default_rng(0)
+    """The harness's prompts and lengths; responses of random ids."""
+    work, rng = gsm8k_like(num_prompts, size), np.random.default_rng(0)
     groups = []
-    for g in range(num_prompts):
-        prompt = rng.integers(0, vocabulary, int(np.clip(rng.normal(110, 25), 50, 200))).tolist()
-        samples = []
-        for i in range(size):
+    for g, (ids, lengths) in enumerate(zip(work["prompts"], work["lengths"], strict=True)):
+        prompt, samples = [i % vocabulary for i in ids], []
+        for i, n in enumerate(lengths):
             sample = Sample(
                 index=g * size + i,
                 group_id=g,
@@ -47,13 +43,12 @@ def batch(num_prompts: int, vocabulary: int, size: int = 8) -> Batch:
                 prompt_length=len(prompt),
                 reward=0.0,
             )
-            n = int(np.clip(rng.lognormal(np.log(64) - 0.5, 1), 1, LONGEST))
             sample.append_response_tokens(
                 tokens=rng.integers(0, vocabulary, n).tolist(), log_probs=[-1.0] * n
             )
             samples.append(sample)
         groups.append(Group(id=g, prompt=Prompt(id=str(g), messages=""), samples=samples))
-    return make_batch(groups, num_updates=1, max_response_tokens=LONGEST, temperature=1.0)
+    return make_batch(groups, num_updates=1, max_response_tokens=work["cap"], temperature=1.0)
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -61,14 +56,6 @@ def seconds(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
-
-
-def peak_gflops(repeats: int = 3) -> float:
-    """Of float32 matrix products at this moment."""
-    a, b, out = torch.randn(1024, 2048), torch.randn(2048, 2048), torch.empty(1024, 2048)
-    return (
-        2 * a.numel() * 2048 / 1e9 / median(seconds(lambda: torch.mm(a, b, out=out)) for _ in range(repeats))
-    )
 
 
 def flops(made: CausalLM, packed: Packed) -> float:
