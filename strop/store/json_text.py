@@ -9,6 +9,7 @@ import numpy as np
 
 from strop.errors import DataError, RunError
 
+_EXACT = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 _NUMPY = msgspec.json.Encoder(enc_hook=lambda value: _number(value))
 
 
@@ -24,7 +25,7 @@ def encode_exact(value: Any, where: str) -> str:
     on from a value quietly changed would no longer be the same run.
     """
     try:
-        return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        return _EXACT.encode(value)
     except (TypeError, ValueError) as caught:
         raise RunError(
             f"{where}: cannot be stored as JSON ({caught}); use finite numbers, text, lists and tables"

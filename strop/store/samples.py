@@ -7,6 +7,7 @@ response token, null where none was given) after them. What may be nested is JSO
 import json
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,8 @@ def read_advantages(path: Path) -> Advantages:
 
 
 def _writers() -> dict[str, Callable[[Sample], Any]]:
+    sampling_of = cache(lambda sampling: encode_exact(sampling_to_json(sampling), "a sample's sampling"))
+    no_speculation = encode_exact(asdict(SpecInfo()), "no speculation")
     return {
         "index": lambda s: s.index,
         "group_id": lambda s: s.group_id,
@@ -113,10 +116,12 @@ def _writers() -> dict[str, Callable[[Sample], Any]]:
         "remove_sample": lambda s: s.remove_sample,
         "metadata": lambda s: _json(s, "metadata", s.metadata),
         "timing": lambda s: _json(s, "timing", s.timing),
-        "sampling": lambda s: _json(s, "sampling", sampling_to_json(s.sampling)),
+        "sampling": lambda s: sampling_of(s.sampling),
         "extras": lambda s: [_array(name, array) for name, array in s.extras.items()],
         "media": lambda s: list(s.media),
-        "spec_info": lambda s: _json(s, "spec_info", asdict(s.spec_info)),
+        "spec_info": lambda s: (
+            no_speculation if s.spec_info == SpecInfo() else _json(s, "spec_info", asdict(s.spec_info))
+        ),
     }
 
 
