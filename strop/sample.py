@@ -32,6 +32,8 @@ __all__ = [
 FORMAT = 1
 """Version of the JSON and Parquet forms of these records."""
 
+_NO_TOKENS = Tokens.context([])
+
 Message = dict[str, Any]
 """One chat message: `{"role": …, "content": …}`, as chat templates take it."""
 
@@ -147,7 +149,7 @@ class Sample:
     policy: str = "policy"
     prompt: str | list[Message] = ""
     label: Any = None
-    sequence: Tokens = field(default_factory=lambda: Tokens.context([]))
+    sequence: Tokens = field(default_factory=lambda: _NO_TOKENS)
     prompt_length: int = 0
     """Tokens before the first response token."""
     response: str = ""

@@ -39,9 +39,10 @@ class Batch:
     def __post_init__(self) -> None:
         lengths = [s.response_length for s in self.samples]
         self.offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        masks = [s.response_tokens.mask & (not s.remove_sample) for s in self.samples]
-        self.mask = np.concatenate([*masks, np.zeros(0, bool)])
-        behavior = [s.response_tokens.behavior for s in self.samples]
+        masks = [s.sequence.mask[s.prompt_length :] for s in self.samples]
+        removed = np.repeat(np.array([s.remove_sample for s in self.samples], bool), lengths)
+        self.mask = np.concatenate([*masks, np.zeros(0, bool)]) & ~removed
+        behavior = [s.sequence.behavior[s.prompt_length :] for s in self.samples]
         self.behavior = np.concatenate([*behavior, np.zeros(0, np.float32)])
         self.kept = _kept_sets(self.samples)
         self.advantage = np.zeros(self.num_tokens, np.float32)

@@ -4,6 +4,7 @@ import asyncio
 import time
 from copy import deepcopy
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from strop.errors import GenerateFailed, Recorded
 from strop.randomness import derive
@@ -17,8 +18,12 @@ from strop.rollout.intact import kept_intact
 from strop.rollout.sampling import lowered
 from strop.sample import Group, Prompt, Sample, Sampling, Scores, Status, Tokens
 
+T = TypeVar("T")
+
 TRAINING = "sample"
 """Purpose of the noise of samples that are trained on; any other is an evaluation."""
+_UNCHANGEABLE = (str, int, float, bool, type(None))
+"""Copying these one by one would cost more than playing a short sample."""
 _WITHOUT_REWARD = (Status.FAILED, Status.ABORTED)
 
 
@@ -146,11 +151,16 @@ def new_group(group_id: int, prompt: Prompt, *, first_index: int, size: int) -> 
             index=first_index + member,
             group_id=group_id,
             prompt_id=prompt.id,
-            prompt=deepcopy(messages),
-            label=deepcopy(prompt.label),
-            metadata=deepcopy(prompt.metadata),
+            prompt=_own(messages),
+            label=_own(prompt.label),
+            metadata=_own(prompt.metadata),
             media=prompt.media,
         )
         for member in range(size)
     ]
     return Group(id=group_id, prompt=prompt, samples=samples)
+
+
+def _own(value: T) -> T:
+    """A copy that shares nothing that can be changed."""
+    return value if type(value) in _UNCHANGEABLE else deepcopy(value)

@@ -41,6 +41,8 @@ class Declared:
 
     def matches(self, name: str) -> bool:
         """Whether `name` is this metric, or one of those that its <…> stands for."""
+        if "<" not in self.name:
+            return name == self.name
         # What stands at the end is called as the user's own code calls it: with a slash too.
         pattern = re.sub(r"<[^>]*>", "\0", re.sub(r"<[^>]*>$", "\1", self.name))
         pattern = re.escape(pattern).replace("\0", "[^/]+").replace("\1", ".+")
