@@ -1,10 +1,8 @@
 """How long user code of a rollout may take: past it, an error that says for how long it was waited."""
 
 import asyncio
-import types
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any, TypeVar
 
 from strop.errors import Recorded, boundary
@@ -37,7 +35,7 @@ async def answer(call: Callable[[], Awaitable[T]], *, seconds: float, error: typ
     try:
         async with asyncio.timeout_at(latest):
             with boundary(error, what):
-                return await _rest(begun, waits_for)
+                return await _Rest(begun, waits_for)
     except TimeoutError as late:
         raise error(_late(what, seconds)) from late
 
@@ -50,16 +48,18 @@ async def _called(call: Callable[[], Awaitable[T]]) -> T:
     return await call()
 
 
-@types.coroutine
-def _rest(begun: Coroutine[Any, Any, T], waits_for: object) -> Generator[Any, Any, T]:
-    """Awaits what has been begun by hand and waits for something."""
-    while True:
-        try:
-            go_on = partial(begun.send, (yield waits_for))
-        except BaseException as thrown:  # by the event loop, into what waits
-            go_on = partial(begun.throw, thrown)
-        try:
-            waits_for = go_on()
-        except StopIteration as ended:
-            value: T = ended.value
-            return value
+class _Rest(Generator[Any, Any, T]):
+    """Awaits what was begun by hand and waits for something."""
+
+    def __init__(self, begun: Coroutine[Any, Any, T], waits_for: object) -> None:
+        self._begun = begun
+        self._first = [waits_for]
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        return self
+
+    def send(self, value: object) -> object:
+        return self._first.pop() if self._first else self._begun.send(value)
+
+    def throw(self, *error: Any) -> object:
+        return self._begun.throw(*error)
