@@ -24,6 +24,7 @@ from strop.rollout.group import Player
 from strop.rollout.rollouts import Rollouts
 from strop.rollout.sampling import eval_sampling
 from strop.runtime.compute import Compute
+from strop.runtime.garbage import set_aside
 from strop.runtime.memory import peak_bytes
 from strop.runtime.plan import Plan
 from strop.sample import Group
@@ -126,7 +127,7 @@ class Run:
         total = self._config.loop.steps
         self._sink.begin(self._config.name, total, self._first_step)
         self._tell_what_is_left_out()
-        async with asyncio.TaskGroup() as tasks:
+        async with set_aside(), asyncio.TaskGroup() as tasks:
             background = [tasks.create_task(self._engine.serve())]
             try:
                 await self.restore()
