@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from strop.errors import ConfigError, first_line
 from strop.nn import attention
+from strop.nn.fused import fused_trunk
 
 _UNFIT = (
     *(OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, ImportError),
@@ -41,6 +42,7 @@ class CausalLM:
         # transformers gives the padding token's embedding no gradient. Nothing is padded here: where the id
         # occurs (it may be the end-of-turn id), it is a token like any other.
         self._trunk.embed_tokens.padding_idx = None
+        self._fused = fused_trunk(module)
 
     @property
     def head_VD(self) -> Tensor:
@@ -52,9 +54,15 @@ class CausalLM:
 
     def trunk(self, ids_BT: Tensor, positions_BT: Tensor, attend: attention.Attend) -> Tensor:
         """Hidden states [B, T, D] after the last norm."""
+        if self._fused is not None and not torch.is_grad_enabled():
+            return self._fused(ids_BT, positions_BT, attend)
         return self._trunk(
             input_ids=ids_BT, position_ids=positions_BT, use_cache=False, return_dict=True, attend=attend
         ).last_hidden_state
+
+    def use_modules(self) -> None:
+        """Let the model's own modules run: something in them was changed."""
+        self._fused = None
 
     def logits(self, hidden_ND: Tensor) -> Tensor:
         """Next-token logits [N, V] in the model's dtype, capped."""

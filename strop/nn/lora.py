@@ -46,6 +46,7 @@ class Adapters:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             peft.inject_adapter_in_model(self._config, model.module)
+        model.use_modules()
         self._layers: dict[str, Any] = {
             name: module for name, module in model.module.named_modules() if _is_adapted(module)
         }
