@@ -1,7 +1,7 @@
 """Products of a weight matrix and tokens, in the layout and the type that the machine multiplies fastest.
 
 Tokens are columns here, and each row of a result lies in one piece: with two threads MKL splits weight ·
-tokens by rows of the weight, but tokens · weightᵀ by tokens, of which 64 are too few (up to 1.8 times as long).
+tokens by rows of the weight, but tokens · weightᵀ by tokens, of which 64 are too few (1.8 times as long).
 
 Results are float32 or wider, whatever the weight's type is. A machine without bfloat16 instructions takes
 eight times as long for a bfloat16 product; the float32 product of the same rounded numbers is that product.
