@@ -13,7 +13,7 @@ from strop.config.toml_text import shown
 from strop.config.tree import Config, EvalSet, Part, Prompts
 from strop.errors import ConfigError
 
-CACHE_STEP = 32
+CACHE_STEP = 16
 """The local engine's cache takes sequences in steps of so many tokens; see `engines/local/capacity.py`."""
 
 

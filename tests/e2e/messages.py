@@ -132,7 +132,7 @@ FLAGS = {
         "eval.datasets.dev: long.jsonl:3 has 3003 tokens, and with rollout.max_response_tokens = 8 more than the 2048 that fit (engine.max_tokens = 16384, the model takes 2048); shorten it, or lower rollout.max_response_tokens"
     ),
     "--engine.max_tokens 64 --rollout.max_response_tokens 60": (
-        "prompts: data.jsonl:2 has 5 tokens, and with rollout.max_response_tokens = 60 more than the 64 that fit (engine.max_tokens = 64, the model takes 2048); shorten it, or lower rollout.max_response_tokens, or raise engine.max_tokens to 96"
+        "prompts: data.jsonl:2 has 5 tokens, and with rollout.max_response_tokens = 60 more than the 64 that fit (engine.max_tokens = 64, the model takes 2048); shorten it, or lower rollout.max_response_tokens, or raise engine.max_tokens to 80"
     ),
     "--engine.max_tokens 64 --rollout.max_response_tokens 50 --prompts.files long.jsonl": (
         "prompts: long.jsonl:3 has 3003 tokens, and with rollout.max_response_tokens = 50 more than the 64 that fit (engine.max_tokens = 64, the model takes 2048); set prompts.max_tokens = 14 to leave such rows out, or lower rollout.max_response_tokens"
