@@ -133,7 +133,7 @@ FILES = {
     ),
     "[engine]\nmax_tokens = 256": (
         "run.toml:7: rollout.max_response_tokens = 256 (default) does not fit into engine.max_tokens = 256 "
-        "(run.toml:7); raise engine.max_tokens to 288, more for prompts of more than 32 tokens, or lower "
+        "(run.toml:7); raise engine.max_tokens to 272, more for prompts of more than 16 tokens, or lower "
         "rollout.max_response_tokens"
     ),
     "[train.optim]\nwarmup = 6": (
@@ -330,8 +330,8 @@ def test_the_first_problem_in_the_order_of_files_is_named() -> None:
 def test_the_advised_cache_is_enough() -> None:
     assert CACHE_STEP == ROUNDING
     Path("run.toml").write_text(BASE)
-    assert load_config([Path("run.toml")], ["--engine.max_tokens", "288"]).config.engine.max_tokens == 288
-    assert longest_sequence(288, 2048) >= 256 + 32
+    assert load_config([Path("run.toml")], ["--engine.max_tokens", "272"]).config.engine.max_tokens == 272
+    assert longest_sequence(272, 2048) >= 256 + 16
 
 
 def test_field_names_have_an_effect_where_held_out_files_are_read_by_them() -> None:
