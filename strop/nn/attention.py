@@ -13,7 +13,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
-from transformers import AttentionInterface
 
 # B rows, H query heads, K key heads, G query heads of a key head, T query tokens, S key tokens, D head size
 
@@ -55,6 +54,8 @@ def _dispatch(
 
 def register() -> None:
     """Make `attn_implementation="strop"` known to transformers; harmless when repeated."""
+    from transformers import AttentionInterface  # takes seconds, and most models need none of it
+
     AttentionInterface.register(NAME, _dispatch)
 
 

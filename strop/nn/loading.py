@@ -1,20 +1,22 @@
-"""Models from directories, through transformers' own loading: safetensors only, no code from elsewhere."""
+"""Models from directories, safetensors only, no code from elsewhere: Llama's kin as they are, others through
+transformers' own loading.
+"""
 
 from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from strop.errors import ConfigError, first_line
 from strop.nn import attention
 from strop.nn.fused import fused_trunk
+from strop.nn.reading import read_llama, shape_of_llama
 
 _UNFIT = (
     *(OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, ImportError),
-    *(SafetensorError, StrictDataclassError),
+    SafetensorError,
 )
 """What transformers raises on a config.json or weights that it cannot take."""
 
@@ -94,14 +96,14 @@ def outline(path: Path) -> CausalLM:
     return CausalLM(_pretrained(path, dtype=torch.float32, device="meta"), path)
 
 
-def linear_layers(path: Path) -> list[str]:
-    """Names of the layers that are one matrix and may be adapted; the head may not: its product is ours."""
-    model = outline(path)
-    named = model.module.named_modules()
-    return [n for n, layer in named if isinstance(layer, nn.Linear) and layer.weight is not model.head_VD]
-
-
 def _pretrained(path: Path, *, dtype: torch.dtype, device: str | None) -> Any:
+    shape = shape_of_llama(path)
+    module = read_llama(path, shape, dtype=None if device else dtype) if shape is not None else None
+    return module or _of_transformers(path, dtype=dtype, device=device)
+
+
+def _of_transformers(path: Path, *, dtype: torch.dtype, device: str | None) -> Any:
+    from huggingface_hub.errors import StrictDataclassError
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
@@ -120,7 +122,7 @@ def _pretrained(path: Path, *, dtype: torch.dtype, device: str | None) -> Any:
             ignore_mismatched_sizes=True,
             output_loading_info=True,
         )
-    except _UNFIT as caught:
+    except (*_UNFIT, StrictDataclassError) as caught:
         raise ConfigError(f'model = "{path}": cannot be loaded: {_reason(caught)}') from caught
     _refuse_strangers(report, path)
     return module

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from strop.config.tree import Lora
 from strop.errors import ConfigError, MissingPackage
 from strop.nn.families import WITH_EXPERTS
-from strop.nn.loading import CausalLM, linear_layers
-from strop.nn.saving import copy_companions, safetensors_at
+from strop.nn.loading import CausalLM, outline
+from strop.nn.saving import copy_companions, safetensors_at, write_weights
 from strop.nn.weight_files import SINGLE, read_object
 
 FOLDER = "adapter"
@@ -39,9 +39,12 @@ class Adapters:
         import peft
 
         self.model = model
-        targets = _ALL if section.targets == [_ALL] else list(section.targets)
+        targets = _matrices(model) if section.targets == [_ALL] else list(section.targets)
         self._config = peft.LoraConfig(
-            r=section.rank, lora_alpha=section.alpha, target_modules=targets, base_model_name_or_path=""
+            r=section.rank,
+            lora_alpha=section.alpha,
+            target_modules=targets,
+            base_model_name_or_path="",
         )
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -94,12 +97,10 @@ class Adapters:
         copy_companions(self.model, directory)
         with safetensors_at(directory / SINGLE), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that a model with adapters is saved: it is merged
-            self.model.module.save_pretrained(  # type: ignore[operator]
-                directory, state_dict=dict(self.merged()), max_shard_size="100GB"
-            )
+            write_weights(self.model, directory, dict(self.merged()))
         with safetensors_at(directory / FOLDER / _FILE):
             (directory / FOLDER).mkdir()
-            state = peft.get_peft_model_state_dict(self.model.module)
+            state = peft.get_peft_model_state_dict(self.model.module, save_embedding_layers=False)
             # The prefix under which peft looks for them, when it wraps the model for inference.
             save_file(
                 {f"base_model.model.{k}": v.contiguous() for k, v in state.items()},
@@ -129,7 +130,7 @@ def check_lora(section: Lora, model: Path) -> None:
             "train.lora.targets: the experts of this model are one tensor, which adapters do not fit; "
             f"give {json.dumps(sorted(_ATTENTION))}, or some of these"
         )
-    known = sorted({name.rpartition(".")[2] for name in linear_layers(model)})
+    known = sorted({name.rpartition(".")[2] for name in _matrices(outline(model))})
     if section.targets == [_ALL]:
         return
     for target in section.targets:
@@ -138,6 +139,12 @@ def check_lora(section: Lora, model: Path) -> None:
                 f'train.lora.targets = "{target}" fits no matrix of the model that can have an adapter: '
                 f'{", ".join(known)}; or give ["{_ALL}"] alone'
             )
+
+
+def _matrices(model: CausalLM) -> list[str]:
+    """Names of the layers that are one matrix and may be adapted; the head may not: its product is ours."""
+    named = model.module.named_modules()
+    return [n for n, layer in named if isinstance(layer, nn.Linear) and layer.weight is not model.head_VD]
 
 
 def _is_adapted(module: nn.Module) -> bool:

@@ -1,5 +1,6 @@
 """Write a model as a Hugging Face directory with its tokenizer, and read weights back in place."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,10 +8,13 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
 
 from strop.errors import RunError
+from strop.nn.llama import Llama
 from strop.nn.loading import CausalLM, load_model
-from strop.nn.weight_files import SINGLE
+from strop.nn.weight_files import CONFIG, SINGLE, read_object
 from strop.store.checkpoints import MANIFEST
 
 _COPIED = ("*.json", "*.jinja", "*.model", "*.tiktoken", "*.txt", "LICENSE*", "NOTICE*", "README*")
@@ -33,8 +37,25 @@ def safetensors_at(path: Path) -> Iterator[None]:
 def save_model(model: CausalLM, directory: Path) -> None:
     """Weights of `model`; config, tokenizer and licence files as they are where it came from."""
     copy_companions(model, directory)
+    write_weights(model, directory, None)
+
+
+def write_weights(model: CausalLM, directory: Path, weights: dict[str, Tensor] | None) -> None:
+    """The weights of `model`, or `weights` in their place, and a config.json that tells their dtype."""
     with safetensors_at(directory / SINGLE):
-        model.module.save_pretrained(directory, max_shard_size="100GB")  # type: ignore[operator]
+        if not isinstance(model.module, Llama):
+            model.module.save_pretrained(  # type: ignore[operator]
+                directory, state_dict=weights, max_shard_size="100GB"
+            )
+            return
+        tensors = weights or {name: p.detach() for name, p in model.named_parameters()}
+        # By name, so that the file does not depend on what shares memory with what.
+        contiguous = {name: tensors[name].contiguous() for name in sorted(tensors)}
+        save_file(contiguous, directory / SINGLE, metadata={"format": "pt"})
+    config = read_object(directory / CONFIG)
+    config.pop("torch_dtype", None)
+    config["dtype"] = str(model.dtype).removeprefix("torch.")
+    (directory / CONFIG).write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
 
 
 def copy_companions(model: CausalLM, directory: Path) -> None:

@@ -5,14 +5,26 @@ type, shape and place in the file. No weight is read, and neither torch nor safe
 """
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from strop.errors import ConfigError
 
+CONFIG = "config.json"
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 """Names the files of weights that lie in several."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A tensor as the header of its file describes it."""
+
+    file: Path
+    dtype: str
+    """As safetensors names it: F32, BF16 …"""
+    shape: tuple[int, ...]
 
 
 def check_weight_files(model: Path) -> None:
@@ -30,6 +42,26 @@ def are_weights_there(model: Path) -> bool:
         return all(file.is_file() for file in _files(model))
     except ConfigError:
         return False
+
+
+def stored_tensors(model: Path) -> dict[str, Stored] | None:
+    """The tensors in files that `check_weight_files` found whole; None when the index says otherwise."""
+    stored = {
+        name: Stored(file, entry["dtype"], tuple(entry["shape"]))
+        for file in _files(model)
+        for name, entry in _header(file).items()
+        if name != "__metadata__"
+    }
+    if (model / SINGLE).is_file():
+        return stored
+    named = {name: model / file for name, file in read_object(model / INDEX)["weight_map"].items()}
+    return stored if named == {name: tensor.file for name, tensor in stored.items()} else None
+
+
+def _header(file: Path) -> dict[str, Any]:
+    with file.open("rb") as opened:
+        header: dict[str, Any] = json.loads(opened.read(int.from_bytes(opened.read(8), "little")))
+    return header
 
 
 def _files(model: Path) -> list[Path]:

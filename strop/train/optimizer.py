@@ -1,12 +1,12 @@
 """AdamW over float32 master weights: parameter groups, the learning rate's course, exact save and load."""
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
-from torch import nn
+from torch import Tensor, nn
 
 from strop.config.tree import Optim
 from strop.nn.saving import safetensors_at
@@ -28,6 +28,25 @@ def learning_rate(section: Optim, *, update: int, total: int) -> float:
             return section.lr * 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
 
 
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """What AdamW remembers of a parameter, by torch's names."""
+
+    step: Tensor
+    exp_avg: Tensor
+    exp_avg_sq: Tensor
+
+    @classmethod
+    def of(cls, parameter: nn.Parameter) -> "Moments":
+        """Before the first update."""
+        zeros = torch.zeros_like(parameter.detach())
+        return cls(torch.tensor(0.0), zeros, torch.zeros_like(zeros))
+
+    def by_kind(self) -> dict[str, Tensor]:
+        """As they are stored."""
+        return {"step": self.step, "exp_avg": self.exp_avg, "exp_avg_sq": self.exp_avg_sq}
+
+
 class Optimizer:
     """AdamW whose state is addressed by parameter name."""
 
@@ -35,18 +54,8 @@ class Optimizer:
         self._section = section
         self._total = total
         self._parameters = parameters
-        matrices = [p for _, p in parameters if p.ndim >= 2]
-        vectors = [p for _, p in parameters if p.ndim < 2]
-        self._adamw = torch.optim.AdamW(
-            [
-                {"params": matrices, "weight_decay": section.weight_decay},
-                {"params": vectors, "weight_decay": 0.0},
-            ],
-            lr=section.lr,
-            betas=section.betas,
-            eps=section.eps,
-            fused=True,
-        )
+        self._moments: dict[str, Moments] = {}
+        """Made at the first update."""
         self.updates = 0
         """Updates done."""
 
@@ -78,17 +87,43 @@ class Optimizer:
 
     def step(self) -> None:
         """One update at the current learning rate."""
-        for group in self._adamw.param_groups:
-            group["lr"] = self.lr
-        self._adamw.step()
+        for name, parameter in self._parameters:
+            if name not in self._moments:
+                self._moments[name] = Moments.of(parameter)
+        self._update([(n, p) for n, p in self._parameters if p.ndim >= 2], decay=self._section.weight_decay)
+        self._update([(n, p) for n, p in self._parameters if p.ndim < 2], decay=0.0)
         self.updates += 1
+
+    @torch.no_grad()
+    def _update(self, parameters: list[tuple[str, nn.Parameter]], *, decay: float) -> None:
+        # The kernel itself: torch.optim, which calls it, loads torch's compiler for more than a second.
+        if not parameters:
+            return
+        moments = [self._moments[name] for name, _ in parameters]
+        steps = [each.step for each in moments]
+        torch._foreach_add_(steps, 1)
+        torch._fused_adamw_(
+            [parameter for _, parameter in parameters],
+            [parameter.grad for _, parameter in parameters],  # type: ignore[misc]
+            [each.exp_avg for each in moments],
+            [each.exp_avg_sq for each in moments],
+            [],
+            steps,
+            lr=self.lr,
+            beta1=self._section.betas[0],
+            beta2=self._section.betas[1],
+            weight_decay=decay,
+            eps=self._section.eps,
+            amsgrad=False,
+            maximize=False,
+        )
 
     def save(self, directory: Path) -> None:
         """Moments and counters by parameter name, in one safetensors file."""
         tensors = {
             f"{name}.{kind}": value
-            for name, parameter in self._parameters
-            for kind, value in self._adamw.state[parameter].items()
+            for name, moments in self._moments.items()
+            for kind, value in moments.by_kind().items()
         }
         with safetensors_at(directory / FILE):
             save_file(tensors, directory / FILE, metadata={"updates": str(self.updates)})
@@ -97,11 +132,9 @@ class Optimizer:
         """Take back what `save` wrote."""
         with safetensors_at(directory / FILE):
             tensors = load_file(directory / FILE)
-        state: dict[torch.Tensor, dict[str, Any]] = {}
-        for name, parameter in self._parameters:
-            kinds = ("step", "exp_avg", "exp_avg_sq")
-            if f"{name}.step" in tensors:
-                state[parameter] = {kind: tensors[f"{name}.{kind}"] for kind in kinds}
-        self._adamw.state.clear()
-        self._adamw.state.update(state)
+        self._moments = {
+            name: Moments(**{kind: tensors[f"{name}.{kind}"] for kind in ("step", "exp_avg", "exp_avg_sq")})
+            for name, _ in self._parameters
+            if f"{name}.step" in tensors
+        }
         self.updates = updates

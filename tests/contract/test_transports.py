@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager, suppress
 import numpy as np
 import pytest
 import torch
+from eager import eager_logits
 from fresh import fresh
 
 from strop.engines.base import Request
@@ -59,13 +60,10 @@ def request_of(id, n=12):
 
 def logp_under(model, completion):
     """Of the drawn tokens by one plain forward."""
-    model.module.set_attn_implementation("eager")
-    ids = torch.tensor([PROMPT + completion.ids.tolist()])
-    with torch.no_grad():
-        logp = torch.log_softmax(model.module(input_ids=ids).logits[0].float(), -1)
-    model.module.set_attn_implementation("strop")
-    at = np.arange(len(PROMPT), ids.shape[1])
-    return logp[at - 1, ids[0, at]].numpy()
+    ids = PROMPT + completion.ids.tolist()
+    logp = torch.log_softmax(eager_logits(model, ids), -1)
+    at = np.arange(len(PROMPT), len(ids))
+    return logp[at - 1, completion.ids.astype(np.int64)].numpy()
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-4), (torch.bfloat16, 0.1)])

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import numpy as np
 import pytest
 import torch
+from eager import eager_logits
 from fresh import fresh
 from transformers import AutoModelForCausalLM
 
@@ -66,11 +67,7 @@ def teacher_forced(
     model: CausalLM, prompt: list[int], completion: Completion, temperature: float
 ) -> np.ndarray:
     """Log-probs of the drawn tokens by one plain forward over the whole sequence."""
-    model.module.set_attn_implementation("eager")
-    ids = torch.tensor([prompt + completion.ids.tolist()])
-    with torch.no_grad():
-        logp = torch.log_softmax(model.module(input_ids=ids).logits[0].float() / temperature, -1)
-    model.module.set_attn_implementation("strop")
+    logp = torch.log_softmax(eager_logits(model, prompt + completion.ids.tolist()) / temperature, -1)
     rows = np.arange(len(prompt) - 1, len(prompt) - 1 + len(completion.ids))
     return logp[rows, completion.ids.astype(np.int64)].numpy()
 
@@ -122,9 +119,7 @@ async def test_drawn_tokens_follow_the_distribution(tiny):
         tiny, [request(i, [5], n=1, temperature=0.3) for i in range(2000)], max_tokens=64 * 2100
     )
     counts = np.bincount([int(c.ids[0]) for c in drawn], minlength=tiny.vocab_size)
-    with torch.no_grad():
-        tiny.module.set_attn_implementation("eager")
-        p = torch.softmax(tiny.module(input_ids=torch.tensor([[5]])).logits[0, -1] / 0.3, -1).numpy()
+    p = torch.softmax(eager_logits(tiny, [5])[-1] / 0.3, -1).numpy()
     # each count is binomial; 5 sigma over 264 tokens would be one false alarm in ten thousand seeds
     assert (np.abs(counts - 2000 * p) < 5 * np.sqrt(2000 * p * (1 - p)) + 1).all()
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from eager import eager
 
 from strop.algo.base import LossInputs
 from strop.algo.batch import Batch, make_batch
@@ -59,10 +60,10 @@ def gradients(
 def one_at_a_time(model: CausalLM, batch: Batch, algo: Grpo) -> tuple[float, dict[str, torch.Tensor]]:
     """The plain form: each sample alone and whole, full logits, transformers' own eager attention."""
     weights, total = algo.weights(batch), 0.0
-    model.module.set_attn_implementation("eager")
+    theirs = eager(model)
     for row, member in enumerate(batch.samples):
         ids = torch.tensor(member.tokens)[None]
-        logits = model.module(input_ids=ids).logits[0].float() / batch.temperature
+        logits = theirs(input_ids=ids).logits[0].float() / batch.temperature
         logp_all = torch.log_softmax(logits, -1)
         response = np.flatnonzero(member.sequence.sampled)
         at = torch.from_numpy(response - 1)
@@ -70,7 +71,6 @@ def one_at_a_time(model: CausalLM, batch: Batch, algo: Grpo) -> tuple[float, dic
         entropy = -(logp_all[at].exp() * logp_all[at]).sum(-1)
         columns = response - member.prompt_length + batch.tokens_of(row).start
         total += backward(algo, batch, logp, entropy, columns, weights)
-    model.module.set_attn_implementation("strop")
     return total, taken_gradients(model)
 
 
