@@ -6,7 +6,7 @@ One line an event in `ledger.jsonl`. A group is issued once, and then trained or
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -63,7 +63,16 @@ class Ledger:
 
     def record(self, entry: Entry) -> None:
         """Write one line."""
-        self._log.append(asdict(entry))
+        self._log.append(
+            {
+                "step": entry.step,
+                "group": entry.group,
+                "prompt": entry.prompt,
+                "event": entry.event,
+                "reason": entry.reason,
+                "samples": entry.samples,
+            }
+        )
 
 
 def read_ledger(path: Path) -> list[Entry]:
