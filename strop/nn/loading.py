@@ -44,7 +44,8 @@ class CausalLM:
         # transformers gives the padding token's embedding no gradient. Nothing is padded here: where the id
         # occurs (it may be the end-of-turn id), it is a token like any other.
         self._trunk.embed_tokens.padding_idx = None
-        self._fused = fused_trunk(module)
+        # An outline has nothing to join, and to join it would load torch's compiler.
+        self._fused = None if self.head_VD.is_meta else fused_trunk(module)
 
     @property
     def head_VD(self) -> Tensor:
@@ -56,7 +57,7 @@ class CausalLM:
 
     def trunk(self, ids_BT: Tensor, positions_BT: Tensor, attend: attention.Attend) -> Tensor:
         """Hidden states [B, T, D] after the last norm."""
-        if self._fused is not None and not torch.is_grad_enabled():
+        if self._fused is not None:
             return self._fused(ids_BT, positions_BT, attend)
         return self._trunk(
             input_ids=ids_BT, position_ids=positions_BT, use_cache=False, return_dict=True, attend=attend

@@ -20,6 +20,18 @@ HEAVY = {
     "safetensors",
 }
 
+TASK = """
+def prompts(rng):
+    return {"prompt": rng.choice("abc"), "label": "b"}
+"""
+RUN = """
+model = "{model}"
+prompts.source = "task.py:prompts"
+rollout = {{ batch_size = 1, samples_per_prompt = 2, max_response_tokens = 1 }}
+reward.fn = "random"
+loop.steps = 1
+"""
+
 
 def loaded_after(code: str, *, directory: Path = ROOT) -> set[str]:
     """Top-level modules that a fresh interpreter holds after `code`."""
@@ -75,6 +87,15 @@ for station in ("config", "store", "telemetry", "render", "prompts", "envs", "ru
 def test_the_numpy_half_of_algo_loads_without_torch():
     code = "import strop.algo.advantages, strop.algo.aggregate, strop.algo.batch"
     assert loaded_after(code) & HEAVY == set()
+
+
+def test_a_step_of_training_needs_neither_transformers_nor_the_compiler(tiny_dir, tmp_path):
+    """Each takes longer to import than all else that a short run does before its first token."""
+    (tmp_path / "task.py").write_text(TASK)
+    (tmp_path / "run.toml").write_text(RUN.format(model=tiny_dir))
+    loaded = loaded_by_command("train", "run.toml", exit_code=0, directory=tmp_path)
+    assert "torch" in loaded
+    assert loaded & {"transformers", "sympy"} == set()
 
 
 def test_help_loads_nothing_heavy(tmp_path):

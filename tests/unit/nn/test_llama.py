@@ -12,6 +12,7 @@ from strop.nn.llama import Llama
 from strop.nn.loading import CausalLM, _of_transformers, load_model, outline
 from strop.nn.reading import read_llama, shape_of_llama
 from strop.nn.saving import save_model
+from strop.nn.tiny import make_tiny
 
 KIN = {
     "llama": {"tie_word_embeddings": False},
@@ -165,3 +166,16 @@ def test_weights_that_are_not_exactly_those_of_the_config_are_left_to_transforme
     shape = shape_of_llama(plain)
     assert shape is not None
     assert read_llama(plain, shape, dtype=torch.float32) is None
+
+
+def test_tiny_is_what_transformers_draws_of_the_same_seed(tmp_path):
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    path = make_tiny(tmp_path / "tiny", seed=5)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        theirs = LlamaForCausalLM(LlamaConfig.from_pretrained(path))
+    for (name, own), (_, other) in zip(
+        load_model(path, torch.float32).named_parameters(), theirs.named_parameters(), strict=True
+    ):
+        assert torch.equal(own, other), name
