@@ -13,6 +13,7 @@ import msgspec
 
 from strop.errors import ConfigError, DataError, first_line
 from strop.render.messages import as_messages, flat, plain_text, refuse_turns
+from strop.render.plain import PlainTokenizer, plain_tokenizer
 from strop.render.variables import refuse_unused
 from strop.sample import Message, Prompt
 
@@ -45,7 +46,7 @@ class ChatRenderer:
             )
         self._variables = dict(template_kwargs or {})
         if self._variables:
-            refuse_unused(self._variables, self._tokenizer.chat_template, what=self._template)
+            refuse_unused(self._variables, self._tokenizer.chat_template or "", what=self._template)
         stops = [self._tokenizer.eos_token_id, *_eos_ids(directory)]
         if chat_template:
             stops.append(self._end_of_turn())
@@ -98,7 +99,7 @@ class ChatRenderer:
         return text
 
     @property
-    def tokenizer(self) -> "PreTrainedTokenizerBase":
+    def tokenizer(self) -> "PreTrainedTokenizerBase | PlainTokenizer":
         """The model's own, for those who look at it: `render/probe.py`."""
         return self._tokenizer
 
@@ -164,7 +165,10 @@ class ChatRenderer:
         return text
 
 
-def _load(directory: Path) -> "PreTrainedTokenizerBase":
+def _load(directory: Path) -> "PreTrainedTokenizerBase | PlainTokenizer":
+    plain = plain_tokenizer(directory)
+    if plain is not None:
+        return plain
     from transformers import AutoTokenizer  # takes seconds, and torch
 
     try:
