@@ -7,6 +7,7 @@ from typing import Any
 from torch import nn
 
 from strop.config.tree import Lora
+from strop.nn.fused import is_like_llama
 from strop.nn.loading import CausalLM, outline
 
 
@@ -49,7 +50,7 @@ def shape_of(path: Path, lora: Lora) -> Shape:
         vocabulary=model.head_VD.shape[0],
         widest=max(_inner(facts), model.head_VD.shape[1]),
         cached=model.num_layers * 2 * model.num_kv_heads * model.head_dim,
-        kept=_kept(model, facts),
+        kept=_kept(model, facts, is_adapted=lora.rank > 0),
         adapters=sum(lora.rank * (layer.in_features + layer.out_features) for layer in adapted),
         adapted=sum(layer.weight.numel() for layer in adapted),
         in_products=sum(
@@ -76,10 +77,20 @@ def _inner(facts: dict[str, Any]) -> int:
     return int(experts) * int(facts.get("moe_intermediate_size", dense)) + shared
 
 
-def _kept(model: CausalLM, facts: dict[str, Any]) -> int:
+def _kept(model: CausalLM, facts: dict[str, Any], *, is_adapted: bool) -> int:
+    queries, keys = facts["num_attention_heads"] * model.head_dim, model.num_kv_heads * model.head_dim
+    if is_adapted or not is_like_llama(model.module.config):
+        return _kept_by_modules(model, facts, queries, keys)
+    # The inputs of the norms, query, key and value, the output of attention and its concatenation, gate, up;
+    # queries and keys a second time where they have norms.
+    hidden, normed = model.head_VD.shape[1], (queries + keys) * int(facts["model_type"] == "qwen3")
+    own = 2 * hidden + 3 * queries + 2 * keys + normed + 2 * _inner(facts)
+    return int(model.num_layers * own + hidden)
+
+
+def _kept_by_modules(model: CausalLM, facts: dict[str, Any], queries: int, keys: int) -> int:
     """For each token: three tensors a norm (its input, that normalised, its output), query, key and value as
     rotated, the output of attention and its concatenation, four tensors of the feed-forward part."""
-    queries, keys = facts["num_attention_heads"] * model.head_dim, model.num_kv_heads * model.head_dim
     widths = {"q_norm": queries, "k_norm": keys}
     norms = 0
     for name, parameter in model.named_parameters():

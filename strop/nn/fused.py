@@ -9,20 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from strop.nn import fused_inference, fused_training
 from strop.nn.attention import Attend, Rule
-from strop.nn.fused_layer import (
-    Affine,
-    Layer,
-    Norm,
-    Pass,
-    chunks,
-    gated,
-    heads_of,
-    normed,
-    rstd,
-)
+from strop.nn.fused_layer import Affine, Layer, Norm, Pass
 from strop.nn.joined import Joined
-from strop.nn.product import add_product, columns, multiplies_bfloat16, product, wide_type
+from strop.nn.product import columns, multiplies_bfloat16, wide_type
 
 # B rows, T tokens of a row, N = B · T, D hidden size, H heads (K of keys), E head size
 
@@ -41,17 +32,17 @@ class FusedTrunk:
 
     def __call__(self, ids_BT: Tensor, positions_BT: Tensor, attend: Attend) -> Tensor:
         """Hidden states [B, T, D] after the last norm."""
+        part = fused_training if torch.is_grad_enabled() else fused_inference
         x_ND = F.embedding(ids_BT.flatten(), self._embedding)
         shared = self._shared(x_ND, positions_BT.expand_as(ids_BT))
         with torch.autocast("cpu", enabled=False):
             x_DN = columns(x_ND.to(wide_type(x_ND.dtype)))
             for index, layer in enumerate(self._layers):
-                heads_NHE = heads_of(layer, _normed(x_DN, layer.norm_in), shared)
-                seen_NI = _attended(layer, index, heads_NHE.unflatten(0, ids_BT.shape), attend)
-                _add_(x_DN, layer.out, seen_NI.t(), shared)
-                for at in chunks(x_DN.shape[1]):
-                    _feed_forward_(x_DN[:, at], layer, shared)
-            hidden_ND = _normed(x_DN, self._norm).t().to(x_ND.dtype).contiguous()
+                x_DN, *heads = part.heads(x_DN, layer, shared)
+                q, k, v = (heads_NHE.unflatten(0, ids_BT.shape).transpose(1, 2) for heads_NHE in heads)
+                seen_BTHE = attend(index, q, k, v, layer.rule).transpose(1, 2)
+                x_DN = part.rest(x_DN, seen_BTHE.flatten(2).flatten(0, 1), layer, shared)
+            hidden_ND = part.last(x_DN, self._norm).to(x_ND.dtype)
         return hidden_ND.view(*ids_BT.shape, -1)
 
     def _shared(self, x_ND: Tensor, positions_BT: Tensor) -> Pass:
@@ -69,10 +60,12 @@ class FusedTrunk:
 
 def fused_trunk(module: Any) -> FusedTrunk | None:
     """None if the family is not like Llama: its own modules run then."""
-    config = module.config
-    if config.model_type not in _LIKE_LLAMA or config.hidden_act != "silu":
-        return None
-    return FusedTrunk(module)
+    return FusedTrunk(module) if is_like_llama(module.config) else None
+
+
+def is_like_llama(config: Any) -> bool:
+    """Whether models with this config have a fused trunk."""
+    return config.model_type in _LIKE_LLAMA and config.hidden_act == "silu"
 
 
 def _layer(part: Any, config: Any) -> Layer:
@@ -86,7 +79,7 @@ def _layer(part: Any, config: Any) -> Layer:
         rotates=config.model_type != "smollm3" or bool(attention.use_rope),
         norm_in=_norm(part.input_layernorm),
         qkv=_affine(attention.q_proj, attention.k_proj, attention.v_proj),
-        head_norms=(_norm(attention.q_norm), _norm(attention.k_norm)) if is_qwen3 else None,
+        head_norms=(_norm(attention.q_norm), _norm(attention.k_norm)) if is_qwen3 else (),
         out=_affine(attention.o_proj),
         norm_middle=_norm(part.post_attention_layernorm),
         gate_up=_affine(feed_forward.gate_proj, feed_forward.up_proj),
@@ -109,25 +102,3 @@ def _affine(*modules: Any) -> Affine:
     biases = tuple(module.bias for module in modules if module.bias is not None)
     assert len(biases) in (0, len(modules)), "q, k and v have biases, or none of them has"
     return Affine(Joined(tuple(m.weight for m in modules)), Joined(biases) if biases else None)
-
-
-def _attended(layer: Layer, index: int, heads_BTHE: Tensor, attend: Attend) -> Tensor:
-    sizes = (layer.num_heads, layer.num_kv_heads, layer.num_kv_heads)
-    query_BHTE, key_BKTE, value_BKTE = heads_BTHE.transpose(1, 2).split(sizes, 1)
-    out_BHTE = attend(index, query_BHTE, key_BKTE, value_BKTE, layer.rule)
-    B, H, T, E = out_BHTE.shape
-    return out_BHTE.transpose(1, 2).reshape(B * T, H * E)
-
-
-def _normed(x_DN: Tensor, norm: Norm) -> Tensor:
-    return normed(x_DN, rstd(x_DN, norm.eps, dim=0), norm)
-
-
-def _feed_forward_(x_DN: Tensor, layer: Layer, shared: Pass) -> None:
-    h_DN, gate_up = _normed(x_DN, layer.norm_middle), layer.gate_up
-    wide_FN = gated(product(gate_up.matrix(shared.dtype), h_DN, gate_up.offsets()))
-    _add_(x_DN, layer.down, wide_FN, shared)
-
-
-def _add_(x_DN: Tensor, affine: Affine, y_IN: Tensor, shared: Pass) -> None:
-    add_product(x_DN, affine.matrix(shared.dtype), y_IN, affine.offsets(), out_ON=x_DN)

@@ -3,7 +3,7 @@
 Tokens are columns between the products, rows where heads are told apart.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -15,8 +15,9 @@ from strop.nn.product import product_rows
 
 # N tokens, D hidden size, F width of the feed-forward part, H heads (of q, k and v together), E head size
 
-CHUNK = 256
-"""Tokens that pass from product to product at once: enough for full speed, little enough for the caches."""
+CHUNK = 1024
+"""Tokens that pass from product to product at once: fewer would make many small steps, more would
+leave the caches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +56,16 @@ class Layer:
     """False: the layer does not know positions."""
     norm_in: Norm
     qkv: Affine
-    head_norms: tuple[Norm, Norm] | None
-    """Of each query and each key."""
+    head_norms: tuple[Norm, ...]
+    """Of each query and of each key, or none."""
     out: Affine
     norm_middle: Norm
     gate_up: Affine
     down: Affine
+
+    def split(self, heads_NHE: Tensor) -> tuple[Tensor, ...]:
+        """Queries, keys and values."""
+        return heads_NHE.split((self.num_heads, self.num_kv_heads, self.num_kv_heads), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +80,32 @@ class Pass:
     attends_in: torch.dtype
     """Of the queries, keys and values that attention is given."""
 
+    def of(self, tokens: slice) -> "Pass":
+        return replace(self, cos_N1E=self.cos_N1E[tokens], sin_N1E=self.sin_N1E[tokens])
+
 
 def chunks(num_tokens: int) -> list[slice]:
     return [slice(i, min(i + CHUNK, num_tokens)) for i in range(0, num_tokens, CHUNK)]
 
 
-def rstd(x: Tensor, eps: float, *, dim: int) -> Tensor:
-    """1 / √(mean x² + eps)"""
-    return x.square().mean(dim, keepdim=True).add_(eps).rsqrt_()
+def rstd(x: Tensor, norm: Norm) -> Tensor:
+    """1 / √(mean x² + eps) over the first dimension, which stays, as 1."""
+    return x.square().mean(0, keepdim=True).add_(norm.eps).rsqrt_()
 
 
-def normed(x_DN: Tensor, rstd_1N: Tensor, norm: Norm) -> Tensor:
-    return torch.mul(x_DN, rstd_1N).mul_(norm.weight.detach()[:, None])
+def normed(x: Tensor, rstd: Tensor, norm: Norm) -> Tensor:
+    return torch.mul(x, rstd).mul_(_along_first(norm.weight, x))
+
+
+def norm_backward_(grad: Tensor, x: Tensor, rstd: Tensor, norm: Norm) -> Tensor:
+    """Turn the gradient of `normed` into that of `x`, in place; returns that of the weight."""
+    unit = x * rstd
+    products = grad * unit
+    weight_grad = products.sum(tuple(range(1, x.ndim)))
+    weight = _along_first(norm.weight, x)
+    mean = products.mul_(weight).mean(0, keepdim=True)
+    grad.mul_(weight).addcmul_(unit, mean, value=-1).mul_(rstd)
+    return weight_grad
 
 
 def rotate_(heads_NHE: Tensor, shared: Pass, *, back: bool = False) -> None:
@@ -98,22 +117,26 @@ def rotate_(heads_NHE: Tensor, shared: Pass, *, back: bool = False) -> None:
     second.mul_(shared.cos_N1E).addcmul_(before, shared.sin_N1E, value=sign)
 
 
-def heads_of(layer: Layer, h_DN: Tensor, shared: Pass) -> Tensor:
-    """Queries, keys and values of normed tokens [N, H, E], ready for attention."""
-    heads_NHE = product_rows(layer.qkv.matrix(shared.dtype), h_DN, layer.qkv.offsets()).view(
-        h_DN.shape[1], -1, layer.head_dim
-    )
-    looking = layer.num_heads + layer.num_kv_heads
-    if layer.head_norms is not None:
-        parts = heads_NHE.split((layer.num_heads, layer.num_kv_heads, layer.num_kv_heads), 1)
-        for part_NHE, norm in zip(parts, layer.head_norms, strict=False):  # values have none
-            part_NHE.mul_(rstd(part_NHE, norm.eps, dim=-1)).mul_(norm.weight.detach())
+def project_heads(layer: Layer, h_DN: Tensor, dtype: torch.dtype) -> Tensor:
+    """Queries, keys and values of normed tokens [N, H, E], as the products give them."""
+    rows_NI = product_rows(layer.qkv.matrix(dtype), h_DN, layer.qkv.offsets())
+    return rows_NI.view(len(rows_NI), -1, layer.head_dim)
+
+
+def place_heads_(layer: Layer, heads_NHE: Tensor, shared: Pass) -> None:
+    """Norms and positions of queries and keys, in place."""
+    for part_NHE, norm in zip(layer.split(heads_NHE), layer.head_norms, strict=False):  # values have none
+        part_ENH = part_NHE.permute(2, 0, 1)
+        part_ENH.mul_(rstd(part_ENH, norm)).mul_(_along_first(norm.weight, part_ENH))
     if layer.rotates:
-        rotate_(heads_NHE[:, :looking], shared)
-    return heads_NHE.to(shared.attends_in)
+        rotate_(heads_NHE[:, : -layer.num_kv_heads], shared)
+
+
+def _along_first(weight: Tensor, x: Tensor) -> Tensor:
+    return weight.detach().view(-1, *[1] * (x.ndim - 1))
 
 
 def gated(gate_up_2FN: Tensor) -> Tensor:
-    """silu(gate) · up [F, N], which takes the place of the gate."""
+    """silu(gate) · up [F, N]"""
     gate_FN, up_FN = gate_up_2FN.chunk(2)
-    return F.silu(gate_FN, inplace=True).mul_(up_FN)
+    return F.silu(gate_FN).mul_(up_FN)

@@ -57,7 +57,7 @@ class CausalLM:
 
     def trunk(self, ids_BT: Tensor, positions_BT: Tensor, attend: attention.Attend) -> Tensor:
         """Hidden states [B, T, D] after the last norm."""
-        if self._fused is not None and not torch.is_grad_enabled():
+        if self._fused is not None:
             return self._fused(ids_BT, positions_BT, attend)
         return self._trunk(
             input_ids=ids_BT, position_ids=positions_BT, use_cache=False, return_dict=True, attend=attend

@@ -1,7 +1,7 @@
 """Products of a weight matrix and tokens, in the layout and the type that the machine multiplies fastest.
 
 Tokens are columns here, and each row of a result lies in one piece: with two threads MKL splits weight ·
-tokens by rows of the weight, but tokens · weightᵀ by tokens, of which 64 are too few (1.8 times as long).
+tokens by rows of the weight, but tokens · weightᵀ by tokens: up to 1.8 times as long where they are 64.
 
 Results are float32 or wider, whatever the weight's type is. A machine without bfloat16 instructions takes
 eight times as long for a bfloat16 product; the float32 product of the same rounded numbers is that product.
@@ -52,6 +52,19 @@ def add_product(
     else:
         torch.add(sum_ON, torch.mm(weight_OI, x_IN), out=out_ON)
     return out_ON if bias_O is None else out_ON.add_(bias_O[:, None])
+
+
+def outer(grad_ON: Tensor, x_IN: Tensor, dtype: torch.dtype, *, onto_OI: Tensor | None) -> Tensor:
+    """grad · xᵀ, computed in `dtype`: the gradient of a product's weight. It is added to `onto`, if given."""
+    wide = grad_ON.dtype
+    if dtype is not wide:
+        grad_ON, x_IN = grad_ON.to(dtype), x_IN.to(dtype)
+        if not multiplies_bfloat16():
+            grad_ON, x_IN = _wide(grad_ON), _wide(x_IN)
+    if onto_OI is not None and grad_ON.dtype is wide:
+        return onto_OI.addmm_(grad_ON, x_IN.t())
+    product_OI = torch.mm(grad_ON, x_IN.t()).to(wide)
+    return product_OI if onto_OI is None else onto_OI.add_(product_OI)
 
 
 def wide_type(dtype: torch.dtype) -> torch.dtype:
