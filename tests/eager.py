@@ -1,18 +1,26 @@
 """transformers' own forward pass over the tensors of a model of ours: what it must agree with."""
 
+from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM
 
 from strop.nn.loading import CausalLM
 
 
+def of_transformers(directory: Path, **keys: Any) -> Any:
+    """transformers' model of a directory, float32 unless `dtype` says otherwise.
+
+    Imported on use: collecting the tests needs none of it.
+    """
+    from transformers import AutoModelForCausalLM
+
+    return AutoModelForCausalLM.from_pretrained(directory, **{"dtype": torch.float32, **keys})
+
+
 def eager(model: CausalLM) -> Any:
     """transformers' model with its eager attention; parameters and gradients are those of `model`."""
-    theirs = AutoModelForCausalLM.from_pretrained(
-        model.source, dtype=model.dtype, attn_implementation="eager"
-    ).eval()
+    theirs = of_transformers(model.source, dtype=model.dtype, attn_implementation="eager").eval()
     theirs.model.embed_tokens.padding_idx = None
     own = model.named_parameters()
     assert [(name, p.shape) for name, p in own] == [(name, p.shape) for name, p in theirs.named_parameters()]

@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 import torch
+from eager import of_transformers
 from fresh import fresh
 from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM
 
 from strop.algo.batch import make_batch
 from strop.algo.grpo import Grpo
@@ -90,7 +90,7 @@ def assert_equal(one, two):
 
 def plain_logp(directory, sample, temperature):
     """Log-probs of the response by one forward of the model alone."""
-    model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32)
+    model = of_transformers(directory)
     ids = torch.tensor([sample.tokens])
     with torch.no_grad():
         logp = torch.log_softmax(model(input_ids=ids).logits[0] / temperature, -1)

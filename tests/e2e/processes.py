@@ -20,8 +20,6 @@ PRELOAD = [
     "strop.cli.train",
     "strop.run",
     "strop.telemetry.console",
-    "transformers.conversion_mapping",
-    "transformers.models.llama.modeling_llama",
 ]
 DEADLINE_S = 180.0
 

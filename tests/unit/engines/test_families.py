@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from eager import of_transformers
 from families import FAMILIES, make_family
-from transformers import AutoModelForCausalLM
 
 from strop.algo.batch import Batch, make_batch
 from strop.algo.grpo import Grpo
@@ -47,7 +47,7 @@ class Pair:
 )
 def pair(request, tmp_path_factory) -> Pair:
     directory = make_family(request.param, tmp_path_factory.mktemp("families") / request.param)
-    theirs = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32, attn_implementation="eager")
+    theirs = of_transformers(directory, attn_implementation="eager")
     return Pair(directory, load_model(directory, torch.float32), theirs)
 
 
@@ -161,6 +161,6 @@ async def test_a_step_changes_every_weight_and_a_checkpoint_brings_it_back(pair,
 
 def test_a_saved_model_is_the_directory_that_it_came_from(pair, tmp_path):
     save_model(pair.ours, tmp_path)
-    ours, theirs = (AutoModelForCausalLM.from_pretrained(d).state_dict() for d in (tmp_path, pair.directory))
+    ours, theirs = (of_transformers(d).state_dict() for d in (tmp_path, pair.directory))
     assert all(torch.equal(ours[name], weight) for name, weight in theirs.items())
     assert (tmp_path / "config.json").read_bytes() == (pair.directory / "config.json").read_bytes()

@@ -7,9 +7,8 @@ from contextlib import asynccontextmanager
 import numpy as np
 import pytest
 import torch
-from eager import eager_logits
+from eager import eager_logits, of_transformers
 from fresh import fresh
-from transformers import AutoModelForCausalLM
 
 from strop.engines.base import Completion, Request
 from strop.engines.local.engine import LocalEngine
@@ -73,7 +72,7 @@ def teacher_forced(
 
 
 async def test_greedy_equals_transformers_generate(tiny_dir, tiny):
-    plain = AutoModelForCausalLM.from_pretrained(tiny_dir, dtype=torch.float32)
+    plain = of_transformers(tiny_dir)
     ours = await complete(tiny, [request(i, p, n=20, temperature=0) for i, p in enumerate(PROMPTS)])
     for prompt, completion in zip(PROMPTS, ours, strict=True):
         theirs = plain.generate(torch.tensor([prompt]), max_new_tokens=20, do_sample=False, eos_token_id=STOP)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from eager import of_transformers
 from families import make_family
 from fresh import fresh
-from transformers import AutoModelForCausalLM
 
 from strop.config.tree import Lora, Train
 from strop.errors import ConfigError
@@ -103,9 +103,9 @@ def test_the_adapter_alone_loads_in_peft_over_the_first_model(moved, tiny, tiny_
     import peft
 
     moved.save(tmp_path)
-    base = AutoModelForCausalLM.from_pretrained(tiny_dir, dtype=torch.float32)
+    base = of_transformers(tiny_dir)
     theirs = peft.PeftModel.from_pretrained(base, tmp_path / FOLDER)
-    merged = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32)
+    merged = of_transformers(tmp_path)
     with torch.no_grad():
         expected = theirs(input_ids=IDS).logits.numpy()
         np.testing.assert_allclose(merged(input_ids=IDS).logits.numpy(), expected, atol=1e-5)
