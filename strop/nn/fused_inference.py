@@ -33,7 +33,7 @@ def rest(x_DN: Tensor, seen_NI: Tensor, layer: Layer, shared: Pass) -> Tensor:
         part_DN = x_DN[:, at]
         h_DN = normed(part_DN, rstd(part_DN, layer.norm_middle), layer.norm_middle)
         gate_up_2FN = product(layer.gate_up.matrix(shared.dtype), h_DN, layer.gate_up.offsets())
-        _add_(part_DN, layer.down, gated(gate_up_2FN), shared)
+        _add_(part_DN, layer.down, gated(gate_up_2FN, in_place=True), shared)
     return x_DN
 
 

@@ -90,7 +90,7 @@ def chunks(num_tokens: int) -> list[slice]:
 
 def rstd(x: Tensor, norm: Norm) -> Tensor:
     """1 / √(mean x² + eps) over the first dimension, which stays, as 1."""
-    return x.square().mean(0, keepdim=True).add_(norm.eps).rsqrt_()
+    return x.square().sum(0, keepdim=True).mul_(1 / len(x)).add_(norm.eps).rsqrt_()
 
 
 def normed(x: Tensor, rstd: Tensor, norm: Norm) -> Tensor:
@@ -133,10 +133,10 @@ def place_heads_(layer: Layer, heads_NHE: Tensor, shared: Pass) -> None:
 
 
 def _along_first(weight: Tensor, x: Tensor) -> Tensor:
-    return weight.detach().view(-1, *[1] * (x.ndim - 1))
+    return weight.view(-1, *[1] * (x.ndim - 1))
 
 
-def gated(gate_up_2FN: Tensor) -> Tensor:
-    """silu(gate) · up [F, N]"""
+def gated(gate_up_2FN: Tensor, *, in_place: bool = False) -> Tensor:
+    """silu(gate) · up [F, N], where the gate is or elsewhere."""
     gate_FN, up_FN = gate_up_2FN.chunk(2)
-    return F.silu(gate_FN).mul_(up_FN)
+    return F.silu(gate_FN, inplace=in_place).mul_(up_FN)

@@ -29,7 +29,7 @@ def columns(x_NI: Tensor) -> Tensor:
 
 def product(weight_OI: Tensor, x_IN: Tensor, bias_O: Tensor | None = None) -> Tensor:
     """[O, N]"""
-    out_ON = _wide(torch.mm(*_operands(weight_OI, x_IN)))
+    out_ON = _wide(_multiplied(*_operands(weight_OI, x_IN)))
     return out_ON if bias_O is None else out_ON.add_(bias_O[:, None])
 
 
@@ -50,7 +50,7 @@ def add_product(
     if weight_OI.dtype is sum_ON.dtype:
         torch.addmm(sum_ON, weight_OI, x_IN, out=out_ON)
     else:
-        torch.add(sum_ON, torch.mm(weight_OI, x_IN), out=out_ON)
+        torch.add(sum_ON, _multiplied(weight_OI, x_IN), out=out_ON)
     return out_ON if bias_O is None else out_ON.add_(bias_O[:, None])
 
 
@@ -83,6 +83,12 @@ def _operands(weight_OI: Tensor, x_IN: Tensor) -> tuple[Tensor, Tensor]:
     if num_tokens >= PLAIN and not multiplies_bfloat16():
         weight_OI, x_IN = _wide(weight_OI), _wide(x_IN)
     return weight_OI, x_IN.t().contiguous().t() if num_tokens < FEW else x_IN
+
+
+def _multiplied(weight_OI: Tensor, x_IN: Tensor) -> Tensor:
+    if weight_OI.dtype is torch.bfloat16 and x_IN.shape[1] < PLAIN:  # as columns they take a slow loop
+        return torch.mm(x_IN.t(), weight_OI.t()).t()
+    return torch.mm(weight_OI, x_IN)
 
 
 def _wide(x: Tensor) -> Tensor:
