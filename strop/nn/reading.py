@@ -67,11 +67,12 @@ def read_llama(path: Path, shape: LlamaShape, *, dtype: torch.dtype | None) -> L
 
 
 def _fill(model: Llama, file: Path, dtype: torch.dtype) -> None:
-    """Put the weights of a file in their places: views of the file, mapped into memory, when dtypes agree."""
+    """Put the weights of a file in their places. Copied: what is only mapped would change with the file, and
+    its pages would stay beside the matrices that are made of several."""
     with safe_open(file, framework="pt") as opened:
         for name in opened.keys():  # noqa: SIM118 - no dict
             owner, _, kind = name.rpartition(".")
-            weight = nn.Parameter(opened.get_tensor(name).to(dtype))
+            weight = nn.Parameter(opened.get_tensor(name).to(dtype, copy=True))
             model.get_submodule(owner).register_parameter(kind, weight)
 
 

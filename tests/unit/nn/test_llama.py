@@ -180,3 +180,15 @@ def test_tiny_is_what_transformers_draws_of_the_same_seed(tmp_path):
         load_model(path, torch.float32).named_parameters(), theirs.named_parameters(), strict=True
     ):
         assert torch.equal(own, other), name
+
+
+def test_weights_do_not_change_when_the_files_that_they_came_from_do(tiny_dir, tmp_path):
+    for file in tiny_dir.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    model = load_model(tmp_path, torch.float32)
+    before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    for file in tmp_path.glob("*.safetensors"):
+        with file.open("r+b") as opened:
+            opened.seek(file.stat().st_size // 2)
+            opened.write(b"\x01" * (file.stat().st_size // 2))
+    assert all(torch.equal(weight, before[name]) for name, weight in model.named_parameters())
