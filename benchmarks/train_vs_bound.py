@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import torch
 from harness import line_of, peak_gflops, print_lines, watched
-from training import batch, flops, model, own_peak_gib, peak_gib, seconds
+from training import batch, flops, model, peak_gib, seconds
 
 from strop.algo.batch import Batch
 from strop.algo.grpo import Grpo
 from strop.config.tree import Algo, Optim, Train
 from strop.nn.loading import CausalLM
 from strop.runtime.compute import Compute
+from strop.runtime.memory import GIB, peak_bytes
 from strop.train.local import LocalTrainer, Models
 from strop.train.packing import pack
 
@@ -74,6 +75,6 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["step"]:
         _, once, stepping = _prepared()
         stepping._step(once)
-        print(own_peak_gib())
+        print(peak_bytes() / GIB)
     else:
         print_lines(bench())

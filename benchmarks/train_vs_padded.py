@@ -13,11 +13,12 @@ import numpy as np
 import torch
 from harness import interleaved, line_of, print_lines, ratio_of, watched
 from torch import Tensor
-from training import batch, model, own_peak_gib, peak_gib, seconds
+from training import batch, model, peak_gib, seconds
 
 from strop.algo.batch import Batch
 from strop.config.tree import Train
 from strop.nn.loading import CausalLM
+from strop.runtime.memory import GIB, peak_bytes
 from strop.train.forward import packed_stats
 from strop.train.packing import pack
 
@@ -133,6 +134,6 @@ if __name__ == "__main__":
     if sys.argv[1:]:
         side = sys.argv[1]
         shared(*_prepared()) if side == "shared" else padded(*_prepared(), int(side))
-        print(own_peak_gib())
+        print(peak_bytes() / GIB)
     else:
         print_lines(bench())

@@ -69,12 +69,6 @@ def flops(made: CausalLM, packed: Packed) -> float:
 
 
 def peak_gib(script: str, side: str) -> float:
-    """The most memory that `python script side` takes, which prints it (`own_peak_gib`) at its end."""
+    """The most memory that `python script side` takes, which prints it at its end."""
     done = subprocess.run([sys.executable, script, side], check=True, capture_output=True, text=True)
     return float(done.stdout.split()[-1])
-
-
-def own_peak_gib() -> float:
-    """The most memory that this process has taken."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) / 2**20
