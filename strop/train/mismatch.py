@@ -8,14 +8,19 @@ from numpy.typing import NDArray
 
 
 def mismatch_metrics(old: NDArray[np.float32], behavior: NDArray[np.float32]) -> dict[str, float]:
-    """Over the tokens that have both log-probs (others are NaN): the mean and largest |old − behavior|, and
-    the k3 estimate of KL(behavior ‖ old), e^d − 1 − d with d = old − behavior. Empty without such tokens."""
+    """Over the tokens that have both log-probs (others are NaN), with d = old − behavior: the mean and
+    largest |d|; KL(behavior ‖ old) by k1, mean −d, and by k3, mean e^d − 1 − d; and the effective sample size
+    of the ratios w = e^d as a share of their number, (Σw)² / (n Σw²). Empty without such tokens."""
     both = np.isfinite(old) & np.isfinite(behavior)
     if not both.any():
         return {}
     d = old[both].astype(np.float64) - behavior[both]
+    limited = np.clip(d, -20, 20)
+    ratio = np.exp(limited)
     return {
         "train/train_rollout_logprob_abs_diff": float(np.abs(d).mean()),
         "train/train_rollout_logprob_abs_diff_max": float(np.abs(d).max()),
-        "train/mismatch_k3": float((np.expm1(np.clip(d, -20, 20)) - d).mean()),
+        "train/mismatch_k1": float(-d.mean()),
+        "train/mismatch_k3": float((np.expm1(limited) - d).mean()),
+        "train/mismatch_ess": float(ratio.sum() ** 2 / (len(ratio) * np.square(ratio).sum())),
     }
