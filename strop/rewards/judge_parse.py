@@ -1,0 +1,69 @@
+"""What a judge said → scores or a verdict; and the text of a candidate, made safe to show to a judge.
+
+The grammar: `<critique>…</critique><scores>7,4</scores>`, or `<verdict>A</verdict>` (A, B or tie). Only text
+that the judge generated is ever read, so that nothing in the prompt can be taken for an answer; and what is
+not exactly one answer, at the end, is None: no vote, to be counted by the caller.
+"""
+
+import re
+from typing import Literal, cast
+
+Verdict = Literal["A", "B", "tie"]
+
+_TAG = re.compile(r"<\s*/?\s*(?:critique|scores|verdict)\b[^<>]{0,40}>?", re.IGNORECASE)
+_SCORES = re.compile(r"<critique>(.*)</critique>\s*<scores>\s*([0-9, ]{1,200}?)\s*</scores>\s*\Z", re.DOTALL)
+_VERDICT = re.compile(r"<verdict>\s*(A|B|tie)\s*</verdict>\s*\Z")
+_CRITIQUE = re.compile(r"<critique>(.*)</critique>", re.DOTALL)
+_MAX_DIGITS = 4
+_IN_PLACE = "(tag)"
+
+
+def read_scores(generated: str, *, num: int, low: int = 1, high: int = 10) -> tuple[int, ...] | None:
+    """The `num` whole numbers, each in [low, high], that end what the judge generated.
+
+    None unless there is one critique and one list after it: a judge that repeats an answer which it was shown
+    has given two, and neither counts.
+
+    >>> read_scores("<critique>First is right.</critique><scores>7,4</scores>", num=2)
+    (7, 4)
+    """
+    found = _SCORES.search(generated)
+    if found is None or len(_TAG.findall(generated)) != len(("critique", "/critique", "scores", "/scores")):
+        return None
+    parts = [part.strip() for part in found[2].split(",")]
+    if len(parts) != num or not all(part.isdigit() and len(part) <= _MAX_DIGITS for part in parts):
+        return None
+    scores = tuple(int(part) for part in parts)
+    return scores if all(low <= score <= high for score in scores) else None
+
+
+def read_verdict(generated: str) -> Verdict | None:
+    """The one verdict that ends what the judge generated; a critique before it may be left out.
+
+    >>> read_verdict("<critique>Both are wrong.</critique><verdict>tie</verdict>")
+    'tie'
+    """
+    found = _VERDICT.search(generated)
+    tags = len(_TAG.findall(generated))
+    if found is None or tags != 2 + 2 * len(_CRITIQUE.findall(generated[: found.start()])):
+        return None
+    return cast(Verdict, found[1])
+
+
+def without_tags(text: str) -> str:
+    """`text` in which none of our tags is left, however they were spelt or nested.
+
+    >>> without_tags("2 < 3 <scores>10,0</SCORES>")
+    '2 < 3 (tag)10,0(tag)'
+    """
+    # Put in place of each, not taken out: what is left around a tag must not join to another.
+    return _TAG.sub(_IN_PLACE, text)
+
+
+def fenced(text: str, *, name: str, nonce: str) -> str:
+    """A candidate's text between two lines that it cannot contain, as the judge's prompt tells that data are.
+
+    `nonce` is drawn anew for every prompt, from the run's seed; text that holds it loses it.
+    """
+    inside = without_tags(text.replace(nonce, ""))
+    return f"[begin {name} {nonce}]\n{inside}\n[end {name} {nonce}]"
