@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strop.algo.advantages import group_advantages
+from strop.algo.advantages import greedy_advantages, group_advantages, leave_one_out_advantages
 from strop.errors import InputError
 from strop.sample import all_equal
+
+NAN = float("nan")
 
 
 def credit(rewards, groups, trajectories=None, normalize_std=True):
@@ -77,6 +79,76 @@ def test_uneven_groups_that_total_a_rectangle_do_not_mix():
     groups = [0] * 4 + [1] * 3 + [2] * 5
     advantages = credit(rewards, groups, normalize_std=False)
     assert advantages == pytest.approx([0] * 4 + [0] * 3 + [0.2] * 4 + [-0.8])
+
+
+def test_a_failed_member_is_not_counted_and_gets_nothing():
+    assert credit([1, NAN, 0], [0, 0, 0], normalize_std=False).tolist() == [0.5, 0, -0.5]
+    assert credit([1, NAN, 0, 0], [0] * 4, [7, 7, 8, 9], normalize_std=False) == pytest.approx(
+        [2 / 3, 0, -1 / 3, -1 / 3]
+    )
+
+
+@pytest.mark.parametrize("rewards", [[1, NAN, NAN], [NAN, NAN, NAN]])
+def test_a_group_of_which_failures_leave_one_or_none_gives_zero(rewards):
+    assert credit(rewards, [0, 0, 0]).tolist() == [0, 0, 0]
+
+
+def test_an_absent_member_is_not_counted():
+    assert credit([1, 0, 0, 1, 0], [0, 0, 0, 1, 1], normalize_std=False) == pytest.approx(
+        [2 / 3, -1 / 3, -1 / 3, 0.5, -0.5]
+    )
+
+
+def test_an_advantage_of_one_sample_is_changed_alone():  # NeMo#2787
+    advantages = credit([1, 0, 1, 0], [0] * 4, normalize_std=False)
+    advantages[0] -= 1
+    assert advantages.tolist() == [-0.5, -0.5, 0.5, -0.5]
+
+
+def left_out(rewards, trajectories=None, groups=None):
+    n = len(rewards)
+    return leave_one_out_advantages(
+        np.array(rewards, np.float64),
+        groups=np.zeros(n, np.int64) if groups is None else np.array(groups),
+        trajectories=np.arange(n) if trajectories is None else np.array(trajectories),
+    )
+
+
+def test_leave_one_out_compares_with_the_mean_of_the_others():
+    rewards = [3.0, -1, 0.5, 7]
+    others = [np.mean(rewards[:i] + rewards[i + 1 :]) for i in range(4)]
+    assert left_out(rewards) == pytest.approx(np.array(rewards) - others)
+
+
+def test_leave_one_out_leaves_a_whole_trajectory_out():
+    assert left_out([1, 1, 1, 0], [7, 7, 7, 8]).tolist() == [1, 1, 1, -1]
+
+
+def test_leave_one_out_of_equal_rewards_gives_exactly_zero():
+    assert not left_out([0.1] * 7 + [0.3] * 3, groups=[0] * 7 + [1] * 3).any()
+
+
+def test_leave_one_out_of_one_is_refused():
+    with pytest.raises(InputError, match=r"^group 3: 1 trajectory.*algo\.type = 'rloo' needs at least 2"):
+        left_out([1], groups=[3])
+
+
+def test_greedy_baseline_is_that_of_the_samples_prompt():
+    advantages = greedy_advantages(
+        np.array([1, 0, 1, NAN, 0]),
+        groups=np.array([4, 5, 4, 4, 6]),
+        trajectories=np.array([0, 1, 0, 2, 3]),
+        greedy={4: 0.75, 5: 0.5, 6: 0.0},
+    )
+    assert advantages.tolist() == [0.25, -0.5, 0.25, 0, 0]
+
+
+def test_a_group_without_a_greedy_rollout_is_named():
+    with pytest.raises(InputError) as caught:
+        greedy_advantages(np.zeros(2), groups=np.array([4, 5]), trajectories=np.arange(2), greedy={4: 1.0})
+    assert str(caught.value) == (
+        "group 5: no reward of a greedy rollout, with which algo.type = 'remax' compares"
+    )
 
 
 def test_no_samples_have_no_advantages():
