@@ -1,6 +1,6 @@
 """Known faults of other frameworks, and where strop is tested with the input that showed them.
 
-C: advantages and groups. D: masks, ends, lengths. E: templates, turns, tools. G: evaluation and metrics.
+B: KL in the reward. C: advantages and groups. D: masks, ends, lengths. E: templates, turns, tools. G: evaluation and metrics.
 H: rewards. J: data and small sizes. A text in the place of tests says why the fault cannot occur here.
 """
 
@@ -10,27 +10,154 @@ Covered = tuple[str, ...] | str
 """Tests, or why there are none."""
 
 FAULTS: dict[str, Covered] = {
+    # verl #6957: a loss normalised per micro-batch grew with their number
+    "A1": (
+        "tests/unit/algo/test_policy.py::test_loss_and_gradient_do_not_depend_on_the_split_into_microbatches",
+        "tests/unit/algo/test_correction.py::test_correction_does_not_depend_on_the_split_into_microbatches",
+        "tests/contract/test_algorithms.py::test_no_split_changes_loss_parts_or_gradient",
+        "tests/unit/train/test_local_trainer.py::test_micro_batches_do_not_change_the_update",
+    ),
+    # verl #5366, #5417: ranks averaged in silence where the global count was missing (no loss can be had without the weights of its whole update)
+    "A2": (
+        "tests/unit/algo/test_policy.py::test_loss_and_gradient_do_not_depend_on_the_split_into_microbatches",
+        "tests/contract/test_algorithms.py::test_weights_of_every_update_sum_to_what_the_aggregation_says",
+    ),
+    # prime-rl #2562: each rank divided by its own tokens
+    "A3": ("tests/unit/algo/test_aggregate.py::test_rank_with_few_tokens_is_not_overweighted",),
+    # prime-rl #2034: custom losses divided by the number of sequences
+    "A4": (
+        "tests/unit/algo/test_aggregate.py::test_updates_have_denominators_of_their_own",
+        "tests/contract/test_algorithms.py::test_no_split_changes_loss_parts_or_gradient",
+    ),
+    # slime #987, #990: a token mean scaled by micro-batches; a factor missing where a sequence lies on two ranks
+    "A6": (
+        "tests/unit/algo/test_aggregate.py::test_sequence_cut_in_two_sums_to_the_whole",
+        "tests/unit/algo/test_policy_gradients.py::test_gspo_does_not_depend_on_how_a_sample_is_split_over_ranks",
+        "tests/unit/algo/test_policy.py::test_gradient_of_a_one_weight_model_is_the_mean_of_its_inputs",
+    ),
+    # TRL #2615, #2638, #2645, #2647, #2648, #3716: not divided by the steps of accumulation
+    "A8": (
+        "tests/unit/train/test_local_trainer.py::test_micro_batches_do_not_change_the_update",
+        "tests/golden/test_preference.py::test_a_pair_is_judged_by_itself_so_that_a_batch_may_be_split_anywhere",
+    ),
+    # verl #3994: a mean of the means of ranks
+    "A10": (
+        "tests/unit/algo/test_aggregate.py::test_rank_with_few_tokens_is_not_overweighted",
+        "tests/unit/algo/test_aggregate.py::test_weights_of_the_two_means_sum_to_one",
+    ),
+    # verl #931: a mode that was another one
+    "A12": ("tests/unit/algo/test_aggregate.py::test_four_modes_are_four_different_weightings",),
+    # ROLL 3a7b01f9: a rank without trained tokens gave a zero without a graph, and the others hung
+    "A14": (
+        "tests/unit/algo/test_policy.py::test_loss_without_trained_tokens_is_a_zero_with_a_graph",
+        "tests/contract/test_algorithms.py::test_loss_is_a_finite_scalar_in_the_graph_even_of_nothing",
+    ),
+    # SkyRL #2008: gradients of all micro-batches but the last were lost
+    "A16": ("tests/unit/train/test_local_trainer.py::test_micro_batches_do_not_change_the_update",),
+    # OpenRLHF 1b23ecf0: GSPO with the mean over all tokens
+    "A18": (
+        "tests/unit/config/test_config_messages.py::test_toml_that_is_wrong_is_refused_in_one_line",
+        "tests/unit/algo/test_policy_gradients.py::test_gspo_has_the_value_and_gradient_of_its_equation",
+    ),
+    # SkyRL #1353: the KL of the loss was computed without gradient
+    "B2": (
+        "tests/unit/algo/test_losses.py::test_kl_has_a_gradient",
+        "tests/unit/algo/test_policy_gradients.py::test_gradient_is_the_slope",
+    ),
+    # slime #2114: the logged KL was multiplied by its coefficient
+    "B4": (
+        "tests/unit/algo/test_policy.py::test_logged_kl_does_not_depend_on_its_coefficient",
+        "tests/unit/algo/test_policy.py::test_inputs_are_left_as_they_were",
+    ),
+    # SkyRL #1635, OpenRLHF #1240, verl #2377: 0 · NaN of a token that is not trained
+    "B6": (
+        "tests/unit/algo/test_policy.py::test_masked_nan_does_not_poison_the_loss",
+        "tests/unit/algo/test_policy.py::test_unmasked_nan_surfaces",
+        "tests/unit/algo/test_correction.py::test_what_is_not_trained_changes_no_correction",
+        "tests/unit/algo/test_correction.py::test_a_trained_token_without_a_sampled_log_prob_is_named",
+        "tests/unit/algo/test_policy_gradients.py::test_ratio_of_a_sample_counts_trained_tokens_of_all_turns_only",
+    ),
+    # OpenRLHF feeb0283: the reported KL was of the ratio, not of its logarithm
+    "B8": ("tests/unit/algo/test_policy.py::test_ppo_kl_is_old_minus_new",),
+    # slime #2247, miles #1729: the dual clip was parsed and never passed on
+    "B10": (
+        "tests/unit/algo/test_losses.py::test_dual_clip_changes_the_loss",
+        "tests/unit/algo/test_policy.py::test_every_option_changes_the_loss",
+    ),
+    # TRL #3029, #4159, NeMo #316, #935, OpenRLHF #857, verl #3133, AReaL #581: the trainer ignored the temperature
+    "B12": (
+        "tests/unit/train/test_kept_sets.py::test_trainer_and_sampler_speak_of_one_distribution",
+        "tests/unit/nn/test_logprobs.py::test_chunked_equals_plain",
+    ),
+    # TRL #6789, #6944, #6945: the sampler's log-probs were of what top-p left, the trainer's of the whole vocabulary
+    "B13": (
+        "tests/unit/train/test_kept_sets.py::test_trainer_and_sampler_speak_of_one_distribution",
+        "tests/unit/train/test_kept_sets.py::test_on_policy_ratio_is_exactly_one",
+    ),
+    # TRL #4873, NeMo #3392, prime-rl #697: log-probs of the scores before temperature and cuts
+    "B14": (
+        "tests/unit/engines/test_local_engine.py::test_logprobs_equal_a_teacher_forced_forward",
+        "tests/unit/engines/test_truncation.py::test_kept_set_and_logprob_equal_the_plain_reference",
+    ),
+    # TRL #4857: sequence masking compared with the trainer's own log-probs
+    "B16": (
+        "tests/unit/algo/test_correction.py::test_sequence_masking_is_of_what_was_sampled_and_of_trained_tokens",
+    ),
+    # slime #2085, verl #6867: the teacher was scored at temperature 0
+    "B18": "no teacher is asked by a run yet; what distils takes log-probs that both gave at one temperature",
+    # verl #3119: recomputed log-probs differed from those being trained
+    "B20": (
+        "tests/unit/algo/test_policy.py::test_ratio_is_exactly_one_when_old_is_the_training_forward_itself",
+        "tests/unit/train/test_kept_sets.py::test_on_policy_ratio_is_exactly_one",
+        "tests/unit/algo/test_correction.py::test_equal_policies_have_weights_of_exactly_one",
+    ),
+    # NeMo #2787: one advantage seen as that of many tokens, all of which a penalty in place hit
+    "B22": ("tests/unit/algo/test_batch.py::test_tokens_of_a_sample_have_advantages_of_their_own",),
+    # slime #2114: the KL that is reported was multiplied by its coefficient
+    "B4": (
+        "tests/unit/algo/test_token_rewards.py::test_the_kl_that_is_reported_does_not_depend_on_its_coefficient",
+        "tests/golden/test_advantage_values.py::test_the_reported_kl_is_not_changed_by_the_reward",
+    ),
+    # NeMo #2787: advantages were a view of one number, so a penalty on one token hit all
+    "B22": (
+        "tests/unit/algo/test_token_rewards.py::test_a_price_on_one_token_leaves_the_others",
+        "tests/unit/algo/test_advantages.py::test_an_advantage_of_one_sample_is_changed_alone",
+    ),
     # slime #2235: whitened over some of the ranks that hold a sequence; a rank without tokens waits for ever
-    "C1": "no whitening exists yet, and credit sees the whole step in one process: no collective, no rank without tokens",
+    "C1": (
+        "tests/unit/algo/test_whiten.py::test_whitening_does_not_depend_on_how_tokens_are_laid_out",
+        "tests/golden/test_advantage_values.py::test_whitening_of_slimes_eight_responses",
+    ),
     # OpenRLHF #1250: Dr. GRPO with one sample a prompt trains on zeros; a mean over the wrong axis
     "C2": (
         "tests/unit/algo/test_advantages.py::test_group_of_one_trajectory_is_refused",
         "tests/unit/algo/test_advantages.py::test_two_samples_of_one_trajectory_are_still_one",
         "tests/unit/algo/test_advantages.py::test_interleaved_groups_do_not_mix",
+        "tests/unit/algo/test_advantages.py::test_leave_one_out_of_one_is_refused",
+        "tests/unit/algo/test_rank_advantages.py::test_one_alone_cannot_be_ranked",
+        "tests/unit/algo/test_step_advantages.py::test_one_trajectory_alone_is_refused",
+        "tests/unit/algo/test_global_advantages.py::test_a_group_of_one_is_refused_by_the_algorithms_name",
         "tests/unit/config/test_config_messages.py::test_toml_that_is_wrong_is_refused_in_one_line",
     ),
     # ROLL 370cb24c, c93093e8, 620cc0c9: whitening of no token or one gives NaN
-    "C4": "no whitening exists yet; a group of one is refused, and a token that nothing is known of has weight 0",
+    "C4": ("tests/unit/algo/test_whiten.py::test_no_trained_token_or_one_is_no_nan_and_is_told",),
     # RLinf #335: groups mixed by a reshape
     "C6": (
         "tests/unit/algo/test_advantages.py::test_interleaved_groups_do_not_mix",
         "tests/unit/algo/test_advantages.py::test_advantages_do_not_depend_on_the_order_of_samples",
+        "tests/unit/algo/test_rank_advantages.py::test_groups_are_ranked_apart",
+        "tests/unit/algo/test_step_advantages.py::test_groups_are_standardised_apart",
     ),
     # slime #1674: eight rewards of 0.1 differ by rounding
     "C8": (
         "tests/unit/algo/test_advantages.py::test_eight_rewards_of_a_tenth_give_exactly_zero",
         "tests/unit/algo/test_advantages.py::test_equal_rewards_give_exactly_zero",
         "tests/unit/algo/test_advantages.py::test_rewards_that_differ_by_rounding_are_equal",
+        "tests/unit/algo/test_advantages.py::test_leave_one_out_of_equal_rewards_gives_exactly_zero",
+        "tests/unit/algo/test_rank_advantages.py::test_scores_that_differ_by_rounding_are_tied",
+        "tests/unit/algo/test_step_advantages.py::test_equal_steps_give_exactly_zero",
+        "tests/unit/algo/test_whiten.py::test_values_that_differ_by_rounding_are_constant",
+        "tests/unit/algo/test_global_advantages.py::test_equal_rewards_give_exactly_zero_over_any_chunk",
         "tests/contract/test_keep.py::test_rewards_that_differ_are_worth_training_on",
         "tests/unit/telemetry/test_group_metrics.py::test_rewards_that_differ_by_rounding_are_equal_as_they_are_for_the_advantages",
         "tests/unit/compat/test_compat_functions.py::test_filters_say_keep_or_why_not",
@@ -50,13 +177,23 @@ FAULTS: dict[str, Covered] = {
     # AReaL #1346: the advantage of a sequence averaged over what is not trained
     "C14": (
         "tests/unit/algo/test_aggregate.py::test_mean_of_a_sequence_leaves_tokens_out_that_are_not_trained",
-        "tests/unit/algo/test_grpo.py::test_credit_puts_the_advantage_of_a_sample_on_each_of_its_tokens",
+        "tests/unit/algo/test_whiten.py::test_statistics_leave_out_tokens_that_are_not_trained",
+        "tests/unit/algo/test_policy.py::test_credit_puts_the_advantage_of_a_sample_on_each_of_its_tokens",
     ),
     # miles #1827, #1720: GAE through tool tokens, the reward on a token that is not trained
-    "C16": "no value model and no reward of single tokens exist yet: the advantage of a sample is on each of its tokens alike",
+    "C16": (
+        "tests/unit/algo/test_token_rewards.py::test_the_outcome_is_not_on_a_tool_token_that_comes_last",
+        "tests/unit/algo/test_token_rewards.py::test_a_sample_that_is_not_trained_gets_no_outcome_and_is_no_obstacle",
+        "tests/unit/algo/test_returns.py::test_an_observation_neither_earns_nor_cuts_credit_nor_is_discounted_for",
+        "tests/unit/algo/test_returns.py::test_tokens_that_are_not_trained_might_as_well_not_be_there",
+    ),
     # prime-rl #1188, PipelineRL f90d0ef: statistics over steps instead of rollouts
     "C18": (
         "tests/unit/algo/test_advantages.py::test_baseline_counts_trajectories_not_their_samples",
+        "tests/unit/algo/test_advantages.py::test_leave_one_out_leaves_a_whole_trajectory_out",
+        "tests/unit/algo/test_rank_advantages.py::test_a_trajectory_takes_one_place_however_many_samples_it_has",
+        "tests/unit/algo/test_roles.py::test_samples_of_one_trajectory_and_role_move_the_baseline_once",
+        "tests/unit/algo/test_global_advantages.py::test_the_group_baseline_counts_trajectories",
         "tests/unit/telemetry/test_group_metrics.py::test_samples_of_one_trajectory_count_as_one",
         "tests/unit/telemetry/test_ranks.py::test_a_trajectory_on_two_ranks_counts_once",
         "tests/unit/rollout/test_fan_out.py::test_one_and_zero_fanned_to_four_samples_have_a_baseline_of_a_half",

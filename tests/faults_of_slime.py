@@ -8,11 +8,45 @@ A text in the place of tests says why there are none yet, or why the defect cann
 from faults import Covered
 
 VALUES: dict[str, Covered] = {
+    # Sums of sample means: 15.0, 16.0 with siblings, a sequence on two ranks
+    "4.2": (
+        "tests/golden/test_formulas.py::test_aggregation_is_per_trajectory",
+        "tests/unit/algo/test_aggregate.py::test_siblings_in_two_microbatches_share_their_trajectory_denominator",
+        "tests/unit/algo/test_aggregate.py::test_sequence_cut_in_two_sums_to_the_whole",
+    ),
     # Metrics: 8.0 and 6.5 for six layouts, 1249.875 for every split
     "4.3": (
         "tests/unit/telemetry/test_reductions.py::test_a_mean_does_not_depend_on_how_its_tokens_are_spread_over_ranks",
         "tests/unit/telemetry/test_reductions.py::test_a_mean_per_response_is_the_same_for_every_data_and_context_parallel_split",
         "tests/unit/telemetry/test_ranks.py::test_a_trajectory_on_two_ranks_counts_once",
+    ),
+    # Whitening of eight responses: the step is one column, so no layout over ranks exists
+    "4.5": (
+        "tests/golden/test_advantage_values.py::test_whitening_of_slimes_eight_responses",
+        "tests/unit/algo/test_whiten.py::test_whitening_does_not_depend_on_how_tokens_are_laid_out",
+    ),
+    # Returns and GAE of the serial loop
+    "4.6": (
+        "tests/golden/test_advantage_values.py::test_returns_are_those_of_slimes_serial_loop",
+        "tests/golden/test_advantage_values.py::test_returns_behind_the_right_padding_stay_zero",
+        "tests/golden/test_advantage_values.py::test_returns",
+        "tests/golden/test_advantage_values.py::test_advantages_are_those_of_slimes_serial_loop",
+    ),
+    # KL of three tokens, as it was
+    "4.9": (
+        "tests/golden/test_advantage_values.py::test_the_reported_kl_is_not_changed_by_the_reward",
+        "tests/golden/test_policy_losses.py::test_k1_of_three_tokens",
+    ),
+    # The gradient of a one-weight model: 1249.875
+    "4.4": ("tests/unit/algo/test_policy.py::test_gradient_of_a_one_weight_model_is_the_mean_of_its_inputs",),
+    # Dual clip of three ratios
+    "4.7": ("tests/golden/test_policy_losses.py::test_dual_clip_of_three_ratios",),
+    # CISPO: weights of four ratios, and their gradient
+    "4.8": ("tests/golden/test_policy_losses.py::test_cispo_and_its_gradient",),
+    # k1 of three tokens, not changed by what is done with it
+    "4.9": (
+        "tests/golden/test_policy_losses.py::test_k1_of_three_tokens",
+        "tests/unit/algo/test_policy.py::test_inputs_are_left_as_they_were",
     ),
     # Kept sets by row; no context parallelism exists yet
     "4.11": (
@@ -96,7 +130,7 @@ VALUES: dict[str, Covered] = {
 
 DEFECTS: dict[int, Covered] = {
     # Whitening of constant advantages is NaN
-    1: "no whitening exists yet; groups of equal rewards are exactly 0, see slime #1674",
+    1: ("tests/golden/test_advantage_values.py::test_whitened_constants_are_exactly_zero",),
     # Misspelt flags are ignored
     2: (
         "tests/unit/config/test_config_typos.py::test_a_misspelt_flag_is_refused",
@@ -107,11 +141,17 @@ DEFECTS: dict[int, Covered] = {
         "tests/unit/algo/test_advantages.py::test_uneven_groups_that_total_a_rectangle_do_not_mix",
         "tests/unit/rollout/test_fan_out.py::test_groups_of_four_three_and_four_equal_rewards_give_exactly_zero",
     ),
-    4: "neither PPO nor context parallelism exists yet",
-    5: "no reward of a single token exists yet: the advantage of a sample is on each of its tokens",
+    # The outcome under context parallelism: placed before anything is split
+    4: (
+        "tests/unit/algo/test_token_rewards.py::test_the_outcome_is_not_on_a_tool_token_that_comes_last",
+        "tests/unit/algo/test_returns.py::test_estimates_of_a_packed_step_are_those_of_its_samples",
+    ),
+    # The outcome on a token that is not trained
+    5: ("tests/unit/algo/test_token_rewards.py::test_the_outcome_is_not_on_a_tool_token_that_comes_last",),
     # A sample of which nothing is trained ends the run
     6: (
         "tests/contract/test_trainers.py::test_a_sample_of_nothing_but_tool_tokens_is_no_obstacle",
+        "tests/unit/algo/test_global_advantages.py::test_a_removed_sample_does_not_end_the_run",
         "tests/unit/algo/test_batch.py::test_removed_sample_has_no_mask_but_keeps_its_place",
         "tests/unit/algo/test_aggregate.py::test_fully_masked_trajectory_is_not_counted",
     ),
@@ -176,13 +216,18 @@ DEFECTS: dict[int, Covered] = {
         "tests/unit/store/test_stored_samples.py::test_samples_survive_parquet",
         "tests/unit/algo/test_batch.py::test_samples_lie_by_group_then_index",
     ),
-    # pass@k of rewards of exactly 1, and of even groups alone
+    # pass@k of rewards of exactly 1, and of even groups alone; a share of masked tokens above 1
     18: (
+        "tests/unit/algo/test_correction.py::test_sequence_masking_is_of_what_was_sampled_and_of_trained_tokens",
         "tests/unit/telemetry/test_passes.py::test_a_reward_below_one_passes_when_the_threshold_says_so",
         "tests/unit/telemetry/test_passes.py::test_groups_of_uneven_size_are_no_error",
         "tests/unit/eval/test_evaluate.py::test_a_sample_passes_from_the_threshold_on",
     ),
-    19: "no correction by importance weights exists yet",
+    # Geometric weights that are normalised raised; rejected tokens left the denominator
+    19: (
+        "tests/golden/test_corrections.py::test_normalised_weights_are_divided_by_their_mean",
+        "tests/unit/algo/test_correction.py::test_kept_tokens_do_not_weigh_more_when_others_are_rejected",
+    ),
     # k1 as a loss has no expected gradient, and is the default
     20: ("tests/unit/algo/test_losses.py::test_the_default_kl_pulls_towards_the_reference",),
     21: "no routing is replayed yet, and no environment variable is written in a run",
