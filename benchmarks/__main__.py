@@ -1,15 +1,19 @@
 """python -m benchmarks [--only NAME] [--list]: run the scripts of this folder, show a table, keep results.
 
-A benchmark is a script with `NAME`, `bench()`, and, if it likes, `WANT` and `MINUTES`; run by itself it
-prints its results, one JSON line each. Each runs in a process of its own.
+A benchmark is a script with `NAME`, `MINUTES`, `bench()` and, if it likes, `WANT`; run by itself it prints
+its results, one JSON line each. Each runs in a process of its own; results are written after every one. One
+that fails is named at the end, which is exit 1; what it had printed is kept, and the others run all the same.
 """
 
 import argparse
 import ast
 import json
 import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,15 +63,51 @@ def write(path: Path, lines: list[dict[str, Any]]) -> None:
     aside.rename(path)
 
 
-def run(name: str, script: Path) -> list[dict[str, Any]]:
-    """Its results; what it says on the way goes to stderr as it comes."""
-    print(f"== {name}", file=sys.stderr, flush=True)
-    done = subprocess.run([sys.executable, str(script)], stdout=subprocess.PIPE, text=True, cwd=HERE.parent)
-    if done.returncode:
-        raise SystemExit(f"{name}: {script.name} ended with {done.returncode}; what it said is above")
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"bench"')]
-    assert lines, f"{script} printed no result"
-    assert all(set(line) == KEYS for line in lines), f"a result of {script} has other keys than {KEYS}"
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One script."""
+
+    lines: list[dict[str, Any]]
+    failure: str | None
+    """None: it ended well."""
+
+
+def run(script: Path, limit_s: float) -> Ran:
+    """What it prints on stderr is shown as it comes. Whatever it has started ends with it."""
+    process = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=HERE.parent,
+        start_new_session=True,
+    )
+    failure = None
+    try:
+        said, _ = process.communicate(timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        failure = f"{script.name} had not ended after {limit_s / 60:g} minutes"
+        _end(process)
+        said, _ = process.communicate()
+    finally:
+        _end(process)
+    lines = results(said)
+    if process.returncode and failure is None:
+        failure = f"{script.name} ended with {process.returncode}; what it said is above"
+    elif not lines and failure is None:
+        failure = f"{script.name} printed no result"
+    return Ran(lines, failure)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def results(said: str) -> list[dict[str, Any]]:
+    """The whole lines of a script's output that are results."""
+    whole = [line for line in said.splitlines(keepends=True) if line.endswith("\n")]
+    lines = [json.loads(line) for line in whole if line.startswith('{"bench"')]
+    assert all(set(line) == KEYS for line in lines), f"a result has other keys than {KEYS}"
     return lines
 
 
@@ -117,17 +157,30 @@ def main() -> None:
         raise SystemExit(2)
     if asked.list:
         for name, (_, constants) in found.items():
-            print(f"{name:20} about {constants.get('MINUTES', '?')} min")
+            print(f"{name:20} about {constants['MINUTES']} min")
         return
-    wants = {name: constants.get("WANT") for name, (_, constants) in found.items()}
+    if failed := run_all({asked.only: found[asked.only]} if asked.only else found, RESULTS):
+        print("failed: " + "; ".join(failed), file=sys.stderr)
+        raise SystemExit(1)
+
+
+def run_all(found: dict[str, tuple[Path, dict[str, Any]]], path: Path) -> list[str]:
+    """Results in `path` and in a table; returns what went wrong, one sentence a script."""
     ran: list[dict[str, Any]] = []
-    for name in [asked.only] if asked.only else found:
-        new = run(name, found[name][0])
-        write(RESULTS, kept(read(RESULTS), new, name))
-        ran += new
-    Console(width=None if sys.stdout.isatty() else int(os.environ.get("COLUMNS", "150"))).print(
-        table(ran, wants)
-    )
+    failed = []
+    for name, (script, constants) in found.items():
+        print(f"== {name}, about {constants['MINUTES']} min", file=sys.stderr, flush=True)
+        done = run(script, 60 * max(10, 4 * constants["MINUTES"]))
+        if done.lines:
+            write(path, kept(read(path), done.lines, name))
+            ran += done.lines
+        if done.failure:
+            print(f"{name}: {done.failure}", file=sys.stderr, flush=True)
+            failed.append(done.failure)
+    width = None if sys.stdout.isatty() else int(os.environ.get("COLUMNS", "150"))
+    wants = {name: constants.get("WANT") for name, (_, constants) in found.items()}
+    Console(width=width).print(table(ran, wants))
+    return failed
 
 
 if __name__ == "__main__":

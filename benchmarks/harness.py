@@ -8,14 +8,14 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
+import quiet
 import torch
 
 ROOT = Path(__file__).parents[1]
@@ -26,15 +26,30 @@ TRL_PYTHON = ROOT / ".venv-trl" / "bin" / "python"
 MODEL = Path(os.environ.get("STROP_HOME") or Path.home() / ".cache" / "strop") / "models" / "smollm2-135m"
 
 
+SHAPES = ((512, 2048, 2048), (1024, 1024, 1024), (512, 576, 1536))
+"""Rows, inputs, outputs: what fits the caches of a core, and a product of SmolLM2's."""
+
+
 def peak_gflops(dtype: torch.dtype = torch.float32, repeats: int = 10) -> float:
-    """The fastest of several products of [512, 2048] and [2048, 2048]."""
-    a, b = torch.randn(512, 2048).to(dtype), torch.randn(2048, 2048).to(dtype)
-    best = float("inf")
-    for _ in range(repeats):
-        began = time.perf_counter()
-        a @ b
-        best = min(best, time.perf_counter() - began)
-    return 2 * 512 * 2048 * 2048 / best / 1e9
+    """The fastest of several products of each of several shapes.
+
+    Weights lie as layers keep them. Where a processor has no bfloat16 products, those of other layouts take
+    torch's loop over scalars, which is twenty times as slow: measured by it, every program is at its bound.
+    """
+    best = 0.0
+    for rows, inputs, outputs in SHAPES:
+        x, weight = torch.randn(rows, inputs).to(dtype), torch.randn(outputs, inputs).to(dtype)
+        for _ in range(repeats):
+            began = time.perf_counter()
+            torch.nn.functional.linear(x, weight)
+            best = max(best, 2 * rows * inputs * outputs / (time.perf_counter() - began) / 1e9)
+    return best
+
+
+def has_bfloat16() -> bool:
+    """Whether this machine multiplies bfloat16 itself. Where not, it is widened on the way, several times as
+    slowly as float32, and work in it has to be cut down to end in minutes; `details` say so."""
+    return peak_gflops(torch.bfloat16, 1) > peak_gflops() / 2
 
 
 def interleaved(sides: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:
@@ -57,42 +72,13 @@ def say(line: str) -> None:
     os.write(2, f"{line}\n".encode())
 
 
-@dataclass(frozen=True, slots=True)
-class Cpu:
-    """Jiffies since the machine started."""
-
-    busy: int
-    stolen: int
-    total: int
-
-
-def _cpu() -> Cpu:
-    user, nice, system, idle, iowait, irq, softirq, steal = map(
-        int, Path("/proc/stat").read_text().split()[1:9]
-    )
-    busy = user + nice + system + irq + softirq
-    return Cpu(busy, steal, busy + idle + iowait + steal)
-
-
-def _idle_use() -> float:
-    """Share of the machine that is busy while this process and its sides wait: one that spins is seen."""
-    before = _cpu()
-    time.sleep(1)
-    after = _cpu()
-    return (after.busy + after.stolen - before.busy - before.stolen) / max(1, after.total - before.total)
-
-
 @contextmanager
 def watched() -> Iterator[dict[str, Any]]:
-    """Yields details of the machine; `quiet` is filled in at the end. Sides must be loaded, and waiting."""
-    found: dict[str, Any] = machine()
-    before, start = _idle_use(), _cpu()
-    yield found
-    end = _cpu()
-    stolen = (end.stolen - start.stolen) / max(1, end.total - start.total)
-    others = max(before, _idle_use())
-    found |= {"others_busy": round(others, 3), "stolen": round(stolen, 3)}
-    found["quiet"] = others < 0.1 and stolen < 0.05
+    """Yields details of the machine; at the end, whether it was quiet. Sides must be loaded, and waiting."""
+    found = machine()
+    with quiet.watched() as seen:
+        yield found
+    found |= seen
 
 
 def machine() -> dict[str, Any]:
@@ -155,6 +141,16 @@ def gsm8k_like(num_prompts: int, samples: int, *, cap: int = 256, seed: int = 0)
     return {"prompts": prompts, "lengths": lengths.tolist(), "cap": cap, "source": source}
 
 
+def shortened(work: dict[str, Any], by: int) -> dict[str, Any]:
+    """The same prompts; responses of a part of their lengths, and of the cap."""
+    lengths = [[max(1, n // by) for n in ns] for ns in work["lengths"]]
+    return {**work, "lengths": lengths, "cap": work["cap"] // by}
+
+
+WARM_UP = {"prompts": [list(range(100, 132))] * 2, "lengths": [[3, 3], [3, 3]], "cap": 4}
+"""Work for an engine that is not counted: first touches of memory, and what libraries put off."""
+
+
 def _gsm8k(num: int) -> list[list[int]]:
     rows = Path(os.environ.get("STROP_DATA") or "/nowhere") / "gsm8k" / "train.jsonl"
     if not rows.is_file():
@@ -176,7 +172,7 @@ def line_of(name: str, ratio: float, median_of: int, **details: Any) -> dict[str
     return {"bench": name, "ratio": round(ratio, 3), "median_of": median_of, "details": details}
 
 
-def print_lines(lines: list[dict[str, Any]]) -> None:
-    """As `python -m benchmarks` reads them."""
+def print_lines(lines: Iterable[dict[str, Any]]) -> None:
+    """As `python -m benchmarks` reads them, each as it comes: what ends early has given some."""
     for line in lines:
         print(json.dumps(line), flush=True)

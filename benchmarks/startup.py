@@ -17,6 +17,8 @@ from statistics import median
 from typing import Any
 
 # No torch here, so not the harness either before all is measured: what a process has mapped stays in memory.
+from quiet import watched
+
 from strop.config.home import models_dir
 
 NAME = "startup"
@@ -116,24 +118,25 @@ def _forget(files: list[Path]) -> None:
 
 
 def _measured(model: Path, *, cold: bool) -> dict[str, Any]:
+    _started(model)  # modules are compiled, and the tiny model made, by whoever comes first
     files = list(_files(model)) if cold else []
     starts, alone, both = [], [], []
-    _started(model)  # modules are compiled, and the tiny model made, by whoever comes first
-    for _ in range(REPEATS):
-        _forget(files)
-        starts.append(_started(model))
-        _forget(files)
-        alone.append(_loaded(LOAD, model))
-        _forget(files)
-        both.append(_loaded(LOAD_BOTH, model))
-    return {
+    with watched() as details:
+        for _ in range(REPEATS):
+            _forget(files)
+            starts.append(_started(model))
+            _forget(files)
+            alone.append(_loaded(LOAD, model))
+            _forget(files)
+            both.append(_loaded(LOAD_BOTH, model))
+    return details | {
         "ratio": median(a / s.first_token for a, s in zip(alone, starts, strict=True)),
         "model": model.name,
         "cache": "cold" if cold else "warm",
-        "first_token_s": median(s.first_token for s in starts),
-        "first_update_s": median(s.first_update for s in starts),
-        "torch_and_weights_s": median(alone),
-        "transformers_too_s": median(both),
+        "first_token_s": [s.first_token for s in starts],
+        "first_update_s": [s.first_update for s in starts],
+        "torch_and_weights_s": alone,
+        "transformers_too_s": both,
         "peak_gib": median(s.peak_gib for s in starts),
     }
 
@@ -147,15 +150,13 @@ def bench() -> list[dict[str, Any]]:
         if model.is_dir() or model.name == "tiny"
         for cold in (False, True)
     ]
-    from harness import line_of, watched
+    from harness import line_of, machine
 
-    with watched() as machine:
-        pass
-    return [line_of(NAME, line.pop("ratio"), REPEATS, **line, **machine) for line in found]
+    return [line_of(NAME, line.pop("ratio"), REPEATS, **line, **machine()) for line in found]
 
 
 if __name__ == "__main__":
-    lines = bench()
+    results = bench()
     from harness import print_lines
 
-    print_lines(lines)
+    print_lines(results)

@@ -58,7 +58,7 @@ def main() -> None:
     model = load_model(Path(given["model"]), getattr(torch, given["dtype"]))
     cuts: dict[str, int] = {}
     end_at(cuts)
-    answer(to)
+    answer(to, parameters=sum(p.numel() for _, p in model.named_parameters()))
     for work in requests():
         torch.set_num_threads(work.get("threads", given["threads"]))
         answer(to, seconds=asyncio.run(timed(model, given["max_tokens"], work, cuts)))

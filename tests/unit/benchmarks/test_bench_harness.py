@@ -4,7 +4,10 @@ import json
 import runpy
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[3]
 runner = runpy.run_path(str(ROOT / "benchmarks" / "__main__.py"))
@@ -37,6 +40,41 @@ def test_one_benchmark_replaces_its_own_lines_only(tmp_path):
 def test_a_busy_machine_is_said_before_the_figures():
     assert runner["shown"]({"threads": 2, "quiet": False}).startswith("NOT QUIET")
     assert "QUIET" not in runner["shown"]({"threads": 2, "quiet": True})
+
+
+def test_a_script_that_fails_keeps_what_it_printed_and_lets_the_others_run(tmp_path, capsys):
+    def script(name: str, text: str) -> tuple[Path, dict[str, object]]:
+        (tmp_path / f"{name}.py").write_text(f"import sys\n{text}\n")
+        return tmp_path / f"{name}.py", {"MINUTES": 0.1}
+
+    found = {
+        "half": script("half", f"print({json.dumps(json.dumps(line('half')))})\nsys.exit(3)"),
+        "mute": script("mute", ""),
+        "well": script("well", f"print({json.dumps(json.dumps(line('well')))})"),
+    }
+    failed = runner["run_all"](found, tmp_path / "results" / "latest.jsonl")
+    assert failed == ["half.py ended with 3; what it said is above", "mute.py printed no result"]
+    assert [x["bench"] for x in runner["read"](tmp_path / "results" / "latest.jsonl")] == ["half", "well"]
+    assert "well" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_script_that_does_not_end_is_ended_with_all_that_it_started(tmp_path):
+    text = """
+        import subprocess, sys, time
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        print('{"bench": "a", "ratio": 1, "median_of": 3, "details": {"child": %d}}' % child.pid, flush=True)
+        time.sleep(60)
+    """
+    (tmp_path / "hangs.py").write_text(textwrap.dedent(text))
+    ran = runner["run"](tmp_path / "hangs.py", 5)
+    assert ran.failure.startswith("hangs.py had not ended after ")
+    child = Path("/proc") / str(ran.lines[0]["details"]["child"]) / "stat"
+    assert not child.exists() or child.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_every_benchmark_says_how_long_it_takes():
+    assert all(constants["MINUTES"] > 0 for _, constants in runner["scripts"]().values())
 
 
 def test_a_benchmark_is_a_script_that_has_a_name(tmp_path):
