@@ -1,6 +1,6 @@
 """Known faults of other frameworks, and where strop is tested with the input that showed them.
 
-B: KL in the reward. C: advantages and groups. D: masks, ends, lengths. E: templates, turns, tools. G: evaluation and metrics.
+A: aggregation and gradient scale. B: KL, ratio, entropy. C: advantages and groups. D: masks, ends, lengths. E: templates, turns, tools. G: evaluation and metrics.
 H: rewards. J: data and small sizes. A text in the place of tests says why the fault cannot occur here.
 """
 
@@ -68,6 +68,8 @@ FAULTS: dict[str, Covered] = {
     "B4": (
         "tests/unit/algo/test_policy.py::test_logged_kl_does_not_depend_on_its_coefficient",
         "tests/unit/algo/test_policy.py::test_inputs_are_left_as_they_were",
+        "tests/unit/algo/test_token_rewards.py::test_the_kl_that_is_reported_does_not_depend_on_its_coefficient",
+        "tests/golden/test_advantage_values.py::test_the_reported_kl_is_not_changed_by_the_reward",
     ),
     # SkyRL #1635, OpenRLHF #1240, verl #2377: 0 · NaN of a token that is not trained
     "B6": (
@@ -112,14 +114,8 @@ FAULTS: dict[str, Covered] = {
         "tests/unit/algo/test_correction.py::test_equal_policies_have_weights_of_exactly_one",
     ),
     # NeMo #2787: one advantage seen as that of many tokens, all of which a penalty in place hit
-    "B22": ("tests/unit/algo/test_batch.py::test_tokens_of_a_sample_have_advantages_of_their_own",),
-    # slime #2114: the KL that is reported was multiplied by its coefficient
-    "B4": (
-        "tests/unit/algo/test_token_rewards.py::test_the_kl_that_is_reported_does_not_depend_on_its_coefficient",
-        "tests/golden/test_advantage_values.py::test_the_reported_kl_is_not_changed_by_the_reward",
-    ),
-    # NeMo #2787: advantages were a view of one number, so a penalty on one token hit all
     "B22": (
+        "tests/unit/algo/test_batch.py::test_tokens_of_a_sample_have_advantages_of_their_own",
         "tests/unit/algo/test_token_rewards.py::test_a_price_on_one_token_leaves_the_others",
         "tests/unit/algo/test_advantages.py::test_an_advantage_of_one_sample_is_changed_alone",
     ),

@@ -72,3 +72,10 @@ def test_spread_repeats_a_value_over_the_tokens_of_a_sample():
     batch = batch_of([group_of(0, [0, 1]), group_of(1, [2], response=1)])
     assert batch.spread(batch.rewards).tolist() == [0, 0, 1, 1, 2]
     assert batch.tokens_of(2) == slice(4, 5)
+
+
+def test_tokens_of_a_sample_have_advantages_of_their_own():  # NeMo#2787: one number seen as many
+    batch = batch_of([group_of(0, [0, 1])])
+    batch.advantage = batch.spread(np.array([1.0, 2.0]))
+    batch.advantage[0] = 9.0
+    assert batch.advantage.tolist() == [9, 1, 2, 2]
