@@ -6,6 +6,8 @@ from itertools import chain
 from pathlib import Path
 
 from strop.compat.open import Slime, open_slime
+from strop.config.algo import Algo
+from strop.config.algo_rules import BUILT_IN_ADVANTAGES, BUILT_IN_LOSSES
 from strop.config.slime_paths import is_slimes
 from strop.config.tree import Config, EvalSet, Prompts
 from strop.envs.base import Environment
@@ -71,6 +73,7 @@ def prepare(config: Config) -> Prepared:
     rewards, make_env = open_rewards(config.reward, names=slime.rewards), open_env(config.env)
     keep, generate = _open_keep(config.rollout.keep, slime), _open_generate(config.rollout.generate, slime)
     hooks = _open_hooks(config.rollout.hooks, slime)
+    _check_algorithm(config.algo)
     reading = _as_read(config)
     eval_sets = _open_eval_sets(reading, rewards)
     opened = Opened(NoPrompts()) if is_slimes(config.prompts.source) else _open_training(reading)
@@ -135,6 +138,13 @@ def _open_eval_sets(config: Config, rewards: Rewards) -> dict[str, list[Prompt]]
         if section.reward is not None:
             rewards.require(section.reward, where=f"eval.datasets.{section.name}.reward")
     return {section.name: _eval_set(section, config.prompts) for section in config.eval.datasets}
+
+
+def _check_algorithm(section: Algo) -> None:
+    if section.advantage not in BUILT_IN_ADVANTAGES or section.policy_loss not in BUILT_IN_LOSSES:
+        from strop.algo.custom import check_functions  # with torch, which nothing before this needs
+
+        check_functions(section)
 
 
 def _check_weights(config: Config, model: Path) -> None:

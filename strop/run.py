@@ -8,10 +8,11 @@ from typing import Any
 
 import torch
 
-from strop.algo.base import Algorithm
+from strop.algo.base import LOG_PROBS, Algorithm
 from strop.algo.batch import Batch, make_batch
 from strop.algo.open import open_algorithm
 from strop.buffer.buffer import Buffer
+from strop.config.algo_rules import advice
 from strop.engines.local.engine import LocalEngine
 from strop.eval.due import occasion
 from strop.eval.evaluate import Evaluation, evaluate
@@ -69,7 +70,12 @@ class Run:
             vocabulary=engine_model.vocab_size,
         )
         self._player = Player(
-            parts, prepared.rewards, prepared.generate, seed=config.loop.seed, hooks=prepared.hooks
+            parts,
+            prepared.rewards,
+            prepared.generate,
+            seed=config.loop.seed,
+            hooks=prepared.hooks,
+            plays_greedy="greedy" in self.algo.needs,
         )
         self._rollouts = Rollouts(
             self._player, prepared.source, config.rollout, keep=prepared.keep, ledger=directory.ledger
@@ -156,7 +162,7 @@ class Run:
         if num_too_long:
             longest = self._config.prompts.max_tokens
             self._sink.note(f"{num_too_long} prompts longer than {longest} tokens are left out")
-        for note in self._prepared.template_notes:
+        for note in (*self._prepared.template_notes, *advice(self._config)):
             self._sink.note(note)
         if bad.count or num_too_long:
             self._directory.event(
@@ -199,7 +205,7 @@ class Run:
 
     async def scored(self, batch: Batch) -> Batch:
         """The batch with the log-probs that the algorithm needs."""
-        for what in sorted(self.algo.needs):
+        for what in [each for each in LOG_PROBS if each in self.algo.needs]:
             batch.scored[what] = await self.trainer.score(batch, what)
         return batch
 
@@ -215,6 +221,9 @@ class Run:
         self._totals.add(record)
         advantages = {s.index: batch.advantage[batch.tokens_of(row)] for row, s in enumerate(batch.samples)}
         await self._compute(write_samples, self._directory.samples_path(step), groups, advantages)
+        greedy = [Group(group.id, group.prompt, group.greedy) for group in groups if group.greedy]
+        if greedy:
+            await self._compute(write_samples, self._directory.greedy_path(step), greedy)
         self._directory.metrics.append(record)
         self._sink.step(record)
         self._show_sample(step, groups)

@@ -265,6 +265,9 @@ class Group:
     samples: list[Sample]
     tries: int = 0
     """Rounds of its step that came before it (dropped groups are replaced in rounds)."""
+    greedy: list[Sample] = field(default_factory=list)
+    """The greedy reply to the same prompt, where the algorithm compares with it: rewarded, never trained, and
+    in no figure of the group."""
 
     @property
     def rewards(self) -> list[float]:
@@ -279,6 +282,12 @@ class Group:
             if sample.reward is not None:
                 by_trajectory.setdefault(sample.trajectory_id, []).append(sample.reward)
         return [sum(rewards) / len(rewards) for rewards in by_trajectory.values()]
+
+    @property
+    def greedy_reward(self) -> float:
+        """Of the greedy reply, when it was rewarded: the mean of its samples'."""
+        rewards = [s.reward for s in self.greedy if s.reward is not None]
+        return sum(rewards) / len(rewards)
 
     @property
     def has_equal_rewards(self) -> bool:

@@ -1,6 +1,7 @@
 """The algorithm seam: `credit` sees the whole step as numpy columns; `loss` is a pure function of tensors."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import numpy as np
@@ -8,14 +9,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from strop.algo.batch import Batch
+from strop.algo.sequence import Sums
 
-Need = Literal["old", "ref"]
+LogProb = Literal["old", "ref"]
 """Log-probs that the trainer computes before `credit`: at the start of the step, of the frozen reference."""
+Need = Literal["old", "ref", "greedy"]
+"""`greedy`: the reward of a greedy reply to each prompt, which the rollout plays beside the group."""
+LOG_PROBS: tuple[LogProb, ...] = ("old", "ref")
 
 
 @dataclass(frozen=True, slots=True)
 class LossInputs:
-    """N response tokens of one micro-batch, 1-D tensors of one length N.
+    """N response tokens of one micro-batch, 1-D tensors of one length N; a sample's tokens are all there.
 
     `weight_N` holds the aggregation: 1 / denominator of the whole update, 0 where the mask is 0, so that
     the loss is Σ weight · per-token loss for every split into micro-batches and ranks.
@@ -29,8 +34,19 @@ class LossInputs:
     """`logp_N.detach()` unless the algorithm needs the log-probs of the start of the step."""
     ref_N: Tensor
     """Equal to `old_N` unless the algorithm needs the reference."""
+    behavior_N: Tensor
+    """Recorded by the sampler; NaN where it drew nothing."""
     advantage_N: Tensor
     weight_N: Tensor
+    sums: Sums
+    """[N] → [N]: each token gets the sum over all tokens of its sample, wherever these lie; detached."""
+    columns: Mapping[str, Tensor] = field(default_factory=dict)
+    """Further columns of `batch.scored`, each [N], by name."""
+
+    @property
+    def mask_N(self) -> Tensor:
+        """bool: trained tokens."""
+        return self.weight_N > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +65,13 @@ class Algorithm(Protocol):
     """Whether `entropy_N` must carry a gradient."""
 
     def credit(self, batch: Batch) -> None:
-        """Fill `batch.advantage` for every response token; the whole step is in sight."""
+        """Fill `batch.advantage` for every response token; the whole step is in sight. It may narrow
+        `batch.mask`, and put further columns into `batch.scored` for the loss."""
         ...
 
     def weights(self, batch: Batch) -> NDArray[np.float32]:
-        """[N] the `weight_N` of every response token, its denominators those of the token's whole update."""
+        """[N] the `weight_N` of every response token, its denominators those of the token's whole update;
+        call it after `credit`."""
         ...
 
     def contributes(self, batch: Batch) -> NDArray[np.bool_]:

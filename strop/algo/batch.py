@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strop.kept import OFFSETS, Kept
-from strop.sample import Group, Sample
+from strop.sample import Group, Sample, Status
 
 
 @dataclass(slots=True)
@@ -34,7 +34,9 @@ class Batch:
     advantage: NDArray[np.float32] = field(init=False)
     """[N] written by `Algorithm.credit`."""
     scored: dict[str, NDArray[np.float32]] = field(default_factory=dict)
-    """[N] each: `old`, `ref`, as far as the algorithm needs them."""
+    """[N] each: `old`, `ref`, as far as the algorithm needs them, and what `credit` adds for the loss."""
+    greedy: dict[int, float] = field(default_factory=dict)
+    """Group id → reward of the greedy reply to its prompt, where the algorithm needs it."""
 
     def __post_init__(self) -> None:
         lengths = [s.response_length for s in self.samples]
@@ -66,6 +68,11 @@ class Batch:
     def trajectories(self) -> NDArray[np.int64]:
         """[S] trajectory id of each sample."""
         return np.array([s.trajectory_id for s in self.samples], np.int64)
+
+    @property
+    def truncated(self) -> NDArray[np.bool_]:
+        """[S] samples that hit the maximum length."""
+        return np.array([s.status is Status.TRUNCATED for s in self.samples], bool)
 
     @property
     def sample_of_token(self) -> NDArray[np.int64]:
@@ -107,4 +114,5 @@ def make_batch(
         num_updates=num_updates,
         max_response_tokens=max_response_tokens,
         temperature=temperature,
+        greedy={group.id: group.greedy_reward for group in groups if group.greedy},
     )

@@ -1,12 +1,11 @@
 """From the `algo` section to an algorithm."""
 
 from strop.algo.base import Algorithm
-from strop.algo.grpo import Grpo
-from strop.config.tree import Algo
+from strop.algo.policy import PolicyGradient
+from strop.config.algo import Algo
 
 
 def open_algorithm(section: Algo, *, num_updates: int) -> Algorithm:
-    """The algorithm of `algo.type` for a step of `num_updates` optimizer updates."""
-    match section.type:
-        case "grpo":
-            return Grpo(section, num_updates=num_updates)
+    """The algorithm of `algo.type` for a step of `num_updates` optimizer updates. Raises PluginError for a
+    function of the user's that cannot be found."""
+    return PolicyGradient(section, num_updates=num_updates)

@@ -12,6 +12,7 @@ from typing import Any
 
 from strop.config.flag_values import inline
 from strop.config.schema import slime_flags
+from strop.config.slime import ESTIMATORS
 from strop.config.slime_flags import ANSWERS
 from strop.config.slime_paths import FILTER, PROCESS, SLIME, split
 from strop.config.tree import Config
@@ -20,13 +21,10 @@ NAME = "args of slime's, as far as strop has them"
 FACTS: dict[str, Any] = {
     "partial_rollout": False,
     "mask_offpolicy_in_partial_rollout": False,
-    "rewards_normalization": True,
     "rollout_global_dataset": True,
     "rollout_skip_special_tokens": False,
     "use_rollout_routing_replay": False,
-    "use_rollout_logprobs": False,
     "use_routing_replay": False,
-    "use_tis": False,
     "use_opd": False,
     "debug_rollout_only": False,
     "debug_train_only": False,
@@ -36,6 +34,9 @@ FACTS: dict[str, Any] = {
     "rollout_function_path": "slime.rollout.sglang_rollout.generate_rollout",
 }
 """What holds of every run, and is not the value of a flag that strop accepts."""
+
+
+_SLIMES_NAMES = {own: theirs for theirs, own in ESTIMATORS.items()}
 
 
 def make_args(config: Config, *, model: Path, router: tuple[str, int] | None) -> Any:
@@ -117,6 +118,13 @@ def _translated(config: Config) -> dict[str, Any]:
         "grpo_std_normalization": algo.normalize_std,
         "calculate_per_token_loss": algo.aggregation == "token_mean",
         "use_kl_loss": algo.kl_loss_coef > 0,
+        "use_unbiased_kl": algo.kl_unbiased,
+        "normalize_advantages": algo.whiten != "none",
+        "rewards_normalization": algo.advantage == "group",
+        "use_rollout_logprobs": algo.old == "behavior",
+        "use_tis": algo.correction.type == "tis",
+        "use_opsm": algo.opsm_delta is not None,
+        "advantage_estimator": _SLIMES_NAMES.get(algo.type, algo.type),
         "adam_beta1": beta1,
         "adam_beta2": beta2,
         "group_rm": config.reward.group,

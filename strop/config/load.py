@@ -10,6 +10,7 @@ from strop.config import rules
 from strop.config.complaints import complaints
 from strop.config.files import read_file
 from strop.config.flags import apply_flags
+from strop.config.presets import apply_preset
 from strop.config.schema import leaf_paths
 from strop.config.settings import Problems, Settings
 from strop.config.toml_text import dotted
@@ -22,7 +23,8 @@ class Loaded:
 
     config: Config
     origins: dict[str, str]
-    """Dotted key → `run.toml:14`, `--loop.steps`, `default` or `batch identity`, for every key."""
+    """Dotted key → `run.toml:14`, `--loop.steps`, `default`, `algo.type = dapo` or `batch identity`, for
+    every key."""
 
 
 def load_config(files: Sequence[Path], flags: Sequence[str] = (), *, also: Iterable[str] = ()) -> Loaded:
@@ -43,6 +45,7 @@ def load_config(files: Sequence[Path], flags: Sequence[str] = (), *, also: Itera
 
 def finished(settings: Settings, problems: Problems, *, last: str) -> Loaded:
     """What settings come to; `last` is the place of what is missing. Raises `ConfigError`."""
+    apply_preset(settings)
     config = _validated(settings, problems, last=last)
     origins = _origins(config, settings)
     rules.check(config, origins)

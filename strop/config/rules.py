@@ -4,13 +4,14 @@ A rule is a function from the config and the origins to its complaints; none: it
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
 
-from strop.config.keys import Section
+from strop.config import algo_rules
+from strop.config.idle import Idle
+from strop.config.presets import is_given
 from strop.config.slime_paths import is_slimes
 from strop.config.toml_text import shown
 from strop.config.tree import Config, EvalSet, Part, Prompts
+from strop.config.view import View
 from strop.errors import ConfigError
 
 CACHE_STEP = 16
@@ -19,7 +20,7 @@ CACHE_STEP = 16
 
 def check(config: Config, origins: dict[str, str]) -> None:
     """Raises `ConfigError` with the first rule that is broken, and the number of the others."""
-    view = _View(config, origins)
+    view = View(config, origins)
     broken = [complaint for rule in RULES for complaint in rule(view)]
     if broken:
         more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
@@ -43,49 +44,7 @@ def with_batch_size(config: Config) -> Config:
     return config.model_copy(update={"train": train})
 
 
-@dataclass(frozen=True)
-class _View:
-    """A config whose keys can say where they come from."""
-
-    config: Config
-    origins: dict[str, str]
-
-    def value(self, key: str) -> Any:
-        found: Any = self.config
-        for part in key.split("."):
-            found = found[int(part)] if part.isdecimal() else _field(found, part)
-        return found
-
-    def origin(self, key: str) -> str:
-        """Of the key, or of the first thing inside its table."""
-        below = (origin for path, origin in self.origins.items() if path.startswith(f"{key}."))
-        return self.origins.get(key) or next(below)
-
-    def said(self, key: str) -> str:
-        """`rollout.batch_size = 8 (run.toml:7)`"""
-        return f"{key} = {shown(self.value(key))} ({self.origin(key)})"
-
-    def at(self, *keys: str) -> str:
-        """The place to look first: of the first of `keys` that was given."""
-        given = [origin for origin in map(self.origin, keys) if origin != "default"]
-        return given[0] if given else keys[0]
-
-
-def _field(section: Section, name: str) -> Any:
-    return section.__dict__[name]
-
-
-def _groups_of_one(view: _View) -> Iterator[str]:
-    key = "rollout.samples_per_prompt"
-    if view.value(key) == 1:
-        yield (
-            f"{view.at(key)}: {key} = 1 with algo.type = {shown(view.config.algo.type)} "
-            f"({view.origin('algo.type')}) learns nothing: the advantage is relative to the group, so "
-            "that of one sample is 0; give at least 2"
-        )
-
-
-def _batch_identity(view: _View) -> Iterator[str]:
+def _batch_identity(view: View) -> Iterator[str]:
     rollout, train = view.config.rollout, view.config.train
     samples = rollout.batch_size * rollout.samples_per_prompt
     factors = f"{view.said('rollout.batch_size')} × {view.said('rollout.samples_per_prompt')}"
@@ -102,13 +61,13 @@ def _batch_identity(view: _View) -> Iterator[str]:
         yield f"{view.at(*keys)}: {made}, but {used} = {train.batch_size * train.updates_per_step}; {way_out}"
 
 
-def _synchronous(view: _View) -> Iterator[str]:
+def _synchronous(view: View) -> Iterator[str]:
     key = "buffer.staleness"
     if view.value(key):
         yield f"{view.at(key)}: {key} = {view.value(key)} is not supported yet; remove it: 0 is synchronous"
 
 
-def _one_source_of_prompts(view: _View) -> Iterator[str]:
+def _one_source_of_prompts(view: View) -> Iterator[str]:
     if view.config.prompts.mixture:
         yield from _parts_of_a_mixture(view)
     elif _has_prompts(view.config.prompts) or view.config.loop.steps:
@@ -130,7 +89,7 @@ def _has_prompts(prompts: Prompts) -> bool:
     return any((prompts.files, prompts.source, prompts.options))
 
 
-def _parts_of_a_mixture(view: _View) -> Iterator[str]:
+def _parts_of_a_mixture(view: View) -> Iterator[str]:
     mixture = f"prompts.mixture ({view.origin('prompts.mixture')})"
     for key in ("prompts.files", "prompts.source", "prompts.options"):
         if view.value(key):
@@ -146,7 +105,7 @@ def _parts_of_a_mixture(view: _View) -> Iterator[str]:
         yield from _files_or_source(view, f"prompts.mixture.{number}", part)
 
 
-def _files_or_source(view: _View, where: str, section: Prompts | EvalSet | Part) -> Iterator[str]:
+def _files_or_source(view: View, where: str, section: Prompts | EvalSet | Part) -> Iterator[str]:
     files, source, options = (f"{where}.{key}" for key in ("files", "source", "options"))
     if section.files and section.source and not is_slimes(section.source):
         yield f"{view.at(files)}: {view.said(files)} and {view.said(source)} exclude each other; remove one"
@@ -159,7 +118,7 @@ def _files_or_source(view: _View, where: str, section: Prompts | EvalSet | Part)
         yield f"{view.at(options)}: {given} needs {source}; remove it, or name a source"
 
 
-def _only_files_have_fields(view: _View) -> Iterator[str]:
+def _only_files_have_fields(view: View) -> Iterator[str]:
     names = {
         "eval.datasets": ("input_key", "label_key", "tool_key"),
         "prompts.mixture": ("input_key", "label_key"),
@@ -172,13 +131,13 @@ def _only_files_have_fields(view: _View) -> Iterator[str]:
                     yield f"{view.at(key)}: {view.said(key)} has no effect with {source}; remove one"
 
 
-def _template_has_a_place(view: _View) -> Iterator[str]:
+def _template_has_a_place(view: View) -> Iterator[str]:
     key, place = "prompts.template", "{prompt}"
     if place not in (view.value(key) or place):
         yield f"{view.at(key)}: {view.said(key)} has no {place}, where the text of a row goes; add it"
 
 
-def _eval_names(view: _View) -> Iterator[str]:
+def _eval_names(view: View) -> Iterator[str]:
     """Each names a directory, beside the log of results; some file systems do not tell case apart."""
     seen: dict[str, str] = {}
     for number, dataset in enumerate(view.config.eval.datasets):
@@ -191,13 +150,13 @@ def _eval_names(view: _View) -> Iterator[str]:
         seen.setdefault(name, key)
 
 
-def _eval_needs_datasets(view: _View) -> Iterator[str]:
+def _eval_needs_datasets(view: View) -> Iterator[str]:
     if view.config.eval.every and not view.config.eval.datasets:
         given = f"eval.every = {view.config.eval.every}"
         yield f"{view.at('eval.every')}: {given} needs data sets; add an [[eval.datasets]] table or remove it"
 
 
-def _cache_holds_a_response(view: _View) -> Iterator[str]:
+def _cache_holds_a_response(view: View) -> Iterator[str]:
     """What the prompts add is found when they are read; a prompt has one token at least."""
     cache, response = "engine.max_tokens", "rollout.max_response_tokens"
     needed = view.value(response) + 1
@@ -210,7 +169,7 @@ def _cache_holds_a_response(view: _View) -> Iterator[str]:
         )
 
 
-def _warmup_ends(view: _View) -> Iterator[str]:
+def _warmup_ends(view: View) -> Iterator[str]:
     key = "train.optim.warmup"
     updates = view.config.loop.steps * view.config.train.updates_per_step
     if view.value(key) > updates:
@@ -218,23 +177,13 @@ def _warmup_ends(view: _View) -> Iterator[str]:
         yield f"{view.at(key)}: {view.said(key)} is longer than the run: {run}; lower {key}"
 
 
-def _whole_episode_is_one(view: _View) -> Iterator[str]:
+def _whole_episode_is_one(view: View) -> Iterator[str]:
     generate, env = "rollout.generate", "env.type"
     if view.value(generate) and view.value(env) != "single_turn":
         yield (
             f"{view.at(generate)}: {view.said(generate)} replaces the whole episode, so {view.said(env)} "
             "would never be asked; remove one"
         )
-
-
-@dataclass(frozen=True)
-class _Idle:
-    """Keys that do nothing in some configurations."""
-
-    keys: tuple[str, ...]
-    cause: str
-    """The key that makes them so."""
-    holds: Callable[[Config], bool]
 
 
 def _makes_tasks(source: str | None) -> bool:
@@ -263,22 +212,23 @@ _FIELDS = (
     "prompts.template",
 )
 _IDLE = (
-    _Idle(_OF_ROWS, "prompts.source", lambda c: _makes_tasks(c.prompts.source)),
-    _Idle(_FIELDS, "prompts.source", lambda c: _makes_tasks(c.prompts.source) and not _evaluates_files(c)),
-    _Idle(_OF_ROWS, _PART, _makes_all_tasks),
-    _Idle(_FIELDS, _PART, lambda c: _makes_all_tasks(c) and not _evaluates_files(c)),
-    _Idle(("prompts.chat_template_kwargs",), "prompts.chat_template", lambda c: not c.prompts.chat_template),
-    _Idle(("env.options", "env.timeout_s"), "rollout.generate", lambda c: c.rollout.generate is not None),
+    *algo_rules.IDLE,
+    Idle(_OF_ROWS, "prompts.source", lambda c: _makes_tasks(c.prompts.source)),
+    Idle(_FIELDS, "prompts.source", lambda c: _makes_tasks(c.prompts.source) and not _evaluates_files(c)),
+    Idle(_OF_ROWS, _PART, _makes_all_tasks),
+    Idle(_FIELDS, _PART, lambda c: _makes_all_tasks(c) and not _evaluates_files(c)),
+    Idle(("prompts.chat_template_kwargs",), "prompts.chat_template", lambda c: not c.prompts.chat_template),
+    Idle(("env.options", "env.timeout_s"), "rollout.generate", lambda c: c.rollout.generate is not None),
     # A function with slime's signature reads it, as args.max_turns.
-    _Idle(
+    Idle(
         ("env.max_turns",),
         "rollout.generate",
         lambda c: c.rollout.generate is not None and not is_slimes(c.rollout.generate),
     ),
-    _Idle(("reward.fn",), "reward.weights", lambda c: bool(c.reward.weights)),
-    _Idle(("train.lora.alpha", "train.lora.targets"), "train.lora.rank", lambda c: c.train.lora.rank == 0),
-    _Idle(("telemetry.show_sample_every",), "telemetry.sinks", lambda c: "console" not in c.telemetry.sinks),
-    _Idle(
+    Idle(("reward.fn",), "reward.weights", lambda c: bool(c.reward.weights)),
+    Idle(("train.lora.alpha", "train.lora.targets"), "train.lora.rank", lambda c: c.train.lora.rank == 0),
+    Idle(("telemetry.show_sample_every",), "telemetry.sinks", lambda c: "console" not in c.telemetry.sinks),
+    Idle(
         tuple(f"telemetry.wandb.{key}" for key in ("project", "group", "entity", "mode")),
         "telemetry.sinks",
         lambda c: "wandb" not in c.telemetry.sinks,
@@ -286,13 +236,13 @@ _IDLE = (
 )
 
 
-def _given_keys_have_an_effect(view: _View) -> Iterator[str]:
+def _given_keys_have_an_effect(view: View) -> Iterator[str]:
     for key, cause in idle_keys(view.config).items():
-        if view.origin(key) != "default":
+        if is_given(view.origin(key)):
             yield f"{view.at(key)}: {view.said(key)} has no effect with {view.said(cause)}; remove one"
 
 
-def _samples_of_a_prompt_differ(view: _View) -> Iterator[str]:
+def _samples_of_a_prompt_differ(view: View) -> Iterator[str]:
     for number, dataset in enumerate(view.config.eval.datasets):
         key, temperature = (
             f"eval.datasets.{number}.{name}" for name in ("samples_per_prompt", "temperature")
@@ -304,7 +254,7 @@ def _samples_of_a_prompt_differ(view: _View) -> Iterator[str]:
             )
 
 
-def _draws_leave_a_choice(view: _View) -> Iterator[str]:
+def _draws_leave_a_choice(view: View) -> Iterator[str]:
     key = "rollout.top_k"
     if view.value(key) in (0, 1):
         outcome = "draws from no token" if view.value(key) == 0 else "always draws the likeliest token"
@@ -320,7 +270,7 @@ def _draws_leave_a_choice(view: _View) -> Iterator[str]:
             yield f"{view.at(own)}: {view.said(own)} has no effect with {greedy}; raise the temperature"
 
 
-def _replies_end(view: _View) -> Iterator[str]:
+def _replies_end(view: View) -> Iterator[str]:
     """A reply that takes the whole budget is the last: the environment would never answer."""
     rollout, env, key = view.config.rollout, view.config.env, "rollout.ignore_eos"
     may_answer = env.type != "single_turn" and env.max_turns > 1
@@ -331,10 +281,10 @@ def _replies_end(view: _View) -> Iterator[str]:
         )
 
 
-RULES: tuple[Callable[[_View], Iterator[str]], ...] = (
+RULES: tuple[Callable[[View], Iterator[str]], ...] = (
     _one_source_of_prompts,
     _only_files_have_fields,
-    _groups_of_one,
+    *algo_rules.RULES,
     _batch_identity,
     _synchronous,
     _template_has_a_place,

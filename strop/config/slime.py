@@ -25,11 +25,21 @@ HOOKS: KeyPath = ("rollout", "hooks")
 SINKS: KeyPath = ("telemetry", "sinks")
 SOURCE: KeyPath = ("prompts", "source")
 KL: KeyPath = ("algo", "kl_loss_coef")
+OPSM: KeyPath = ("algo", "opsm_delta")
+OPSM_DELTA = 1e-4
+"""slime's default."""
+ESTIMATORS = {"reinforce_plus_plus": "reinforce_pp", "reinforce_plus_plus_baseline": "reinforce_pp_baseline"}
+"""slime's names of recipes → strop's, where they differ."""
 
 SWITCHES: dict[str, Assignment] = {
     "--rollout-shuffle": (("prompts", "shuffle"), True),
     "--disable-grpo-std-normalization": (("algo", "normalize_std"), False),
     "--calculate-per-token-loss": (("algo", "aggregation"), "token_mean"),
+    "--disable-rewards-normalization": (("algo", "advantage"), "returns"),
+    "--normalize-advantages": (("algo", "whiten"), "bessel"),
+    "--use-unbiased-kl": (("algo", "kl_unbiased"), True),
+    "--use-rollout-logprobs": (("algo", "old"), "behavior"),
+    "--use-tis": (("algo", "correction", "type"), "tis"),
     "--group-rm": (("reward", "group"), True),
     "--use-wandb": (SINKS, ["wandb"]),
     "--use-tensorboard": (SINKS, ["tensorboard"]),
@@ -68,14 +78,15 @@ def adapted(flag: str, texts: list[str]) -> list[str]:
     """The words after a flag that is declared on a key, in strop's terms."""
     if flag == "--dynamic-sampling-filter-path":
         return [_own_filter(text) for text in texts]
+    if flag == "--advantage-estimator":
+        return [ESTIMATORS.get(text, text) for text in texts]
     return texts
 
 
 def early(flag: str, texts: list[str]) -> list[Assignment] | None:
     """What a flag sets by itself; None when it is no such flag."""
     if flag in SWITCHES:
-        if texts:
-            raise ConfigError(f"takes no value, but {texts[0]} follows; remove {texts[0]}")
+        _refuse_value(texts)
         return [SWITCHES[flag]]
     if flag in FUNCTIONS:
         return _function(flag, _one(texts, "the path of a function"))
@@ -86,6 +97,8 @@ def early(flag: str, texts: list[str]) -> list[Assignment] | None:
             return [(slime_eval.DATASETS, slime_eval.named_sets(texts))]
         case slime_eval.CONFIG:
             return [(slime_eval.DATASETS, slime_eval.read_sets(texts))]
+        case "--tis-threshold":
+            return [(("algo", "correction", "high"), scalar(float, _one(texts, "a number")))]
         case "--rm-url":
             return [(("reward", "options", "url"), _one(texts, "an address"))]
     return None
@@ -133,13 +146,22 @@ def _clip_high(texts: list[str], settings: Settings) -> list[Assignment]:
 
 
 def _use_kl_loss(texts: list[str], settings: Settings) -> list[Assignment]:
-    if texts:
-        raise ConfigError(f"takes no value, but {texts[0]} follows; remove {texts[0]}")
+    _refuse_value(texts)
     if settings.get(KL, 0.0) == 0:
         raise ConfigError(
             "algo.kl_loss_coef = 0 leaves nothing to use; give --kl-loss-coef 0.001, or remove --use-kl-loss"
         )
     return []
+
+
+def _use_opsm(texts: list[str], settings: Settings) -> list[Assignment]:
+    _refuse_value(texts)
+    return [] if settings.under(OPSM) else [(OPSM, OPSM_DELTA)]
+
+
+def _refuse_value(texts: list[str]) -> None:
+    if texts:
+        raise ConfigError(f"takes no value, but {texts[0]} follows; remove {texts[0]}")
 
 
 def _over_sample(texts: list[str], settings: Settings) -> list[Assignment]:
@@ -163,6 +185,7 @@ def _buffer_source(texts: list[str], settings: Settings) -> list[Assignment]:
 LATE: dict[str, Callable[[list[str], Settings], list[Assignment]]] = {
     "--eps-clip": _clip_high,
     "--use-kl-loss": _use_kl_loss,
+    "--use-opsm": _use_opsm,
     "--over-sampling-batch-size": _over_sample,
     "--buffer-filter-path": _buffer_source,
     **slime_eval.LATE,
@@ -175,4 +198,5 @@ EARLY = (
     "--eval-prompt-data",
     "--eval-config",
     "--rm-url",
+    "--tis-threshold",
 )

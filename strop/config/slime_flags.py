@@ -131,27 +131,22 @@ CHECKPOINTS = (
 ALGORITHM = (
     Answer("--num-critic-only-steps --value-clip --critic-*", f"{LATER}: there is no critic"),
     Answer("--use-critic", "not a flag of slime's either: ppo implies it there; there is no critic yet"),
-    Answer("--gamma --lambd", f"{LATER}: GRPO does not discount", holds=("1",)),
-    Answer(
-        "--kl-coef", f"{LATER}: KL in the reward; --algo.kl_loss_coef puts it into the loss", holds=("0",)
-    ),
-    Answer("--use-unbiased-kl", LATER),
+    Answer("--lambd", f"{LATER}: there is no critic", holds=("1",)),
     Answer("--loss-type", f"{LATER}: only the policy loss", holds=("policy_loss",)),
-    Answer("--custom-loss-function-path --custom-pg-loss-reducer-function-path", SIGNATURE),
-    Answer("--custom-advantage-function-path --disable-compute-advantages-and-returns", SIGNATURE),
-    Answer(
-        "--normalize-advantages", f"{LATER}: advantages are relative to the group, see --algo.normalize_std"
-    ),
-    Answer("--disable-rewards-normalization", f"{LATER}: GRPO's advantage is relative to the group's mean"),
+    Answer("--custom-loss-function-path", f"{SIGNATURE}; --algo.policy_loss file.py:name takes strop's"),
+    Answer("--custom-pg-loss-reducer-function-path", f"{SIGNATURE}; see --algo.aggregation"),
+    Answer("--custom-advantage-function-path", f"{SIGNATURE}; --algo.advantage file.py:name takes strop's"),
+    Answer("--disable-compute-advantages-and-returns", f"{LATER}: only the policy loss"),
     Answer("--use-rollout-entropy", f"{LATER}: the entropy is measured in the training pass"),
     Answer("--reset-optimizer-states --use-stateless-adam", f"{LATER}: AdamW keeps its moments"),
     Answer(
-        "--use-rollout-logprobs --get-mismatch-metrics",
-        f"{LATER}: the ratio is to the trainer's own log-probs",
+        "--get-mismatch-metrics", "takes no value: train/mismatch_… is measured on every step", holds=("",)
     ),
-    Answer("--use-tis --tis-clip --tis-clip-low --tis-threshold", f"{LATER}: truncated importance sampling"),
-    Answer("--custom-tis-function-path --use-rollout-correction --mis-*", f"{LATER}: off-policy correction"),
-    Answer("--use-opsm --opsm-delta", f"{LATER}: off-policy sequence masking"),
+    Answer(
+        "--custom-tis-function-path",
+        f"{SIGNATURE}; --algo.correction.type and --algo.correction.reject choose from the known ones",
+    ),
+    Answer("--use-rollout-correction --mis-*", "see --algo.correction.type mis; remove the flag"),
     Answer(
         "--true-on-policy-mode",
         f"{LATER} by this name: engine and trainer agree to 1e-4 when both are float32",
@@ -291,6 +286,9 @@ CAUTIONS = {
     "--kl-loss-type": "slime's default is k1, which has no expected gradient as a loss",
     "--kl-loss-coef": "slime ignores it without --use-kl-loss; strop needs no second flag",
     "--calculate-per-token-loss": "without it slime's loss is seq_mean_token_mean; strop's is token_mean",
+    "--advantage-estimator": "a name of slime's, or one of strop's",
+    "--opsm-delta": "needs no --use-opsm; the mean is to the sampler's log-probs, as in its paper",
+    "--kl-coef": "not together with --kl-loss-coef",
     "--eval-temperature": "slime evaluates at --rollout-temperature; strop at 0 (greedy)",
     "--custom-rm-path": "called as slime calls it: (args, sample), with --group-rm (args, samples)",
     "--custom-generate-function-path": "(args, sample, sampling_params) or (args, samples), evaluation too",

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from strop.config.algo import Algo
 from strop.config.keys import Section, key
 
 Dtype = Literal["float32", "bfloat16"]
@@ -135,7 +136,7 @@ class Rollout(Section):
     slime: --over-sampling-batch-size, which counts from 0."""
     keep: Text | None = key(None, slime="--dynamic-sampling-filter-path", path="plugin")
     """Which groups are trained: `reward_std` (rewards that differ, as in DAPO), `reward_std_or_fill` (others
-    too, once `max_tries` rounds were not enough) or `file.py:name`."""
+    too, once `max_tries` rounds were not enough), `all` or `file.py:name`."""
     max_tries: int = key(20, ge=1)
     """Rounds of replacing dropped groups before the run stops and says that there is nothing to learn."""
     generate: Text | None = key(None, path="plugin")
@@ -175,34 +176,6 @@ class Buffer(Section):
 
     staleness: int = key(0, ge=0)
     """Versions that may lie between sampling and training; 0 is synchronous."""
-
-
-class Algo(Section):
-    """How rewards become gradients. Every convention on which frameworks differ is a key."""
-
-    type: Literal["grpo"] = key("grpo", slime="--advantage-estimator")
-    """`grpo`: advantages relative to the group (arXiv:2402.03300)."""
-    normalize_std: bool = key(True)
-    """Divide by the group's unbiased standard deviation + 1e-6; false is Dr. GRPO (arXiv:2503.20783).
-    slime: --disable-grpo-std-normalization."""
-    aggregation: Literal["token_mean", "seq_mean_token_mean", "seq_mean_token_sum", "seq_sum_const"] = key(
-        "token_mean"
-    )
-    """From per-token losses to one number; all denominators are of the whole update. `token_mean`: DAPO;
-    `seq_mean_token_mean`: the original GRPO and slime's default; `seq_sum_const`: Dr. GRPO, with
-    `rollout.max_response_tokens` as the constant. slime: --calculate-per-token-loss."""
-    clip_low: float = key(0.2, slime="--eps-clip", ge=0, lt=1)
-    """The probability ratio is clipped below at 1 − this."""
-    clip_high: float = key(0.28, slime="--eps-clip-high", ge=0)
-    """… and above at 1 + this (DAPO's clip-higher, arXiv:2503.14476)."""
-    dual_clip: float | None = key(None, slime="--eps-clip-c", gt=1)
-    """For negative advantages the loss is at most this × |advantage| (arXiv:1912.09729)."""
-    kl_loss_coef: float = key(0.0, slime="--kl-loss-coef", ge=0)
-    """Weight of KL(policy ‖ reference) in the loss; the reference is the model that the run began with."""
-    kl_loss_type: Literal["k1", "k2", "k3", "low_var_kl"] = key("k3", slime="--kl-loss-type")
-    """Its estimator; `low_var_kl` is k3 clamped to ±10. `k1` as a loss has no expected gradient."""
-    entropy_coef: float = key(0.0, slime="--entropy-coef", ge=0)
-    """Weight of the entropy bonus."""
 
 
 class Optim(Section):

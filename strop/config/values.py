@@ -7,13 +7,11 @@ from typing import Any
 from strop.config.flags import apply_flags
 from strop.config.flatten import Source, flatten_section
 from strop.config.load import Loaded, finished
+from strop.config.presets import is_given
 from strop.config.schema import KeyPath
 from strop.config.settings import Place, Problem, Problems, Put, Settings
 from strop.config.toml_text import dotted
 from strop.config.tree import Config
-
-_NOT_GIVEN = ("default", "batch identity")
-"""Origins of values that nobody gave: they follow from the others again."""
 
 
 def load_values(
@@ -32,5 +30,5 @@ def _given(values: Mapping[str, Any], origins: Mapping[str, str]) -> Iterator[Pu
         return Place(origins.get(dotted(path), "config.json"), (-1, 0))
 
     for item in flatten_section(Config, dict(values), (), Source(base=Path.cwd(), place=place)):
-        if item.place.origin not in _NOT_GIVEN:
+        if is_given(item.place.origin):  # the others follow from these again
             yield item

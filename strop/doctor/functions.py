@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from strop.doctor.seams_that_credit import advantage_findings, policy_loss_findings
 from strop.doctor.seams_that_judge import keep_findings, reward_findings
 from strop.doctor.seams_that_play import env_findings, generate_findings, prompts_findings
 from strop.errors import ConfigError, InputError, PluginError
@@ -25,8 +26,16 @@ SEAMS: Mapping[str, Check] = {
     "keep": lambda spec, _options, _label: keep_findings(spec),
     "generate": lambda spec, _options, label: generate_findings(spec, label),
     "prompts": lambda spec, options, _label: prompts_findings(spec, options),
+    "advantage": lambda spec, _options, _label: advantage_findings(spec),
+    "policy_loss": lambda spec, _options, _label: policy_loss_findings(spec),
 }
-_BY_FIRST = {"rng": "prompts", "group": "keep", "samples": "group_reward"}
+_BY_FIRST = {
+    "rng": "prompts",
+    "group": "keep",
+    "samples": "group_reward",
+    "batch": "advantage",
+    "inputs": "policy_loss",
+}
 """What the first parameter is called, as in the documentation of each seam."""
 
 

@@ -185,8 +185,9 @@ def _engine(config: Config, shape: Shape) -> tuple[int, str]:
 
 
 def _reference(config: Config, shape: Shape) -> tuple[int, str]:
-    needed = config.algo.kl_loss_coef > 0 and not shape.adapters
-    return shape.weights * FLOAT * needed, "for algo.kl_loss_coef"
+    coefs = {"kl_loss_coef": config.algo.kl_loss_coef, "kl_coef": config.algo.kl_coef}
+    users = [name for name, coef in coefs.items() if coef > 0 and not shape.adapters]
+    return shape.weights * FLOAT * bool(users), f"for algo.{', '.join(users)}"
 
 
 def _cached(config: Config, shape: Shape) -> int:

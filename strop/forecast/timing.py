@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from strop.algo.base import LOG_PROBS
 from strop.algo.batch import Batch, make_batch
 from strop.algo.open import open_algorithm
+from strop.algo.policy import needs_of
 from strop.config.tree import Config
 from strop.engines.base import Request
 from strop.forecast.load import Lengths, Load
@@ -66,7 +68,7 @@ class Times:
 
 def times_of(config: Config, lengths: Lengths, load: Load, speed: Speed) -> Times:
     """Of a run at this speed. Scoring by a reference, or for a second update, is a third of a pass."""
-    scores = (config.algo.kl_loss_coef > 0) + (config.train.updates_per_step > 1)
+    scores = len(needs_of(config.algo, num_updates=config.train.updates_per_step) & set(LOG_PROBS))
     tokens = load.update_tokens * config.train.updates_per_step * (1 + scores / 3)
     response = lengths.response
     drawing = load.rollout.waves * (speed.prefill_s + (response - 1) * speed.token_s)

@@ -4,11 +4,12 @@ import inspect
 from collections.abc import Iterator
 
 from strop.config.keys import Section
+from strop.config.presets import PRESETS
 from strop.config.schema import KeyPath, Leaf, children, words
 from strop.config.slime_flags import CAUTIONS
 from strop.config.toml_text import dotted, write_value
 from strop.config.tree import Config
-from strop.reference.markdown import item, page, paragraph
+from strop.reference.markdown import item, page, paragraph, table
 
 INTRO = """
 A run file is TOML or YAML. Later files win over earlier ones, flags over files: `strop train run.toml
@@ -24,6 +25,9 @@ ASK = """
 wrong type or a value out of bounds is one line and exit code 2, before anything is loaded. A key that does
 nothing beside another one that was given is refused too.
 """
+RECIPES = """
+`algo.type` sets these keys, where no file or flag does; all others stay at their defaults.
+"""
 
 
 def render() -> str:
@@ -33,7 +37,15 @@ def render() -> str:
         "strop/config/tree.py",
         *(paragraph(text) for text in (INTRO, PATHS, ASK)),
         *_section(Config, (), is_row=False),
+        "## Recipes",
+        paragraph(RECIPES),
+        table(("`algo.type`", "defaults"), _recipes()),
     )
+
+
+def _recipes() -> Iterator[tuple[str, str]]:
+    for name, preset in PRESETS.items():
+        yield f"`{name}`", " · ".join(f"`{key} = {write_value(value)}`" for key, value in preset.items())
 
 
 def _section(section: type[Section], path: KeyPath, *, is_row: bool) -> Iterator[str]:

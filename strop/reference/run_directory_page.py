@@ -78,6 +78,7 @@ def _files() -> Iterator[tuple[str, str]]:
         yield f"`{constant.text.split(chr(39))[1]}`", _line(constant.doc)
     paths = {
         layout.samples_path: layout.samples_path(Path(), 0),
+        layout.greedy_path: layout.greedy_path(Path(), 0),
         layout.eval_path: layout.eval_path(Path(), "NAME", 0),
         layout.checkpoint_path: layout.checkpoint_path(Path(), 0),
     }

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
+from strop.algo import credit, policy_losses
 from strop.algo.base import Algorithm, Loss, LossInputs
+from strop.algo.batch import Batch
 from strop.config.schema import resolve as find_key
 from strop.config.schema import words
 from strop.engines.base import Completion, Engine, Request
@@ -61,7 +63,16 @@ SEAMS = (
     Seam("Sources of groups", (GroupSource,)),
     Seam("Renderers", (Renderer,)),
     Seam("Engines", (Engine, Request, Completion, Sampling), "engine.backend"),
-    Seam("Algorithms", (Algorithm, LossInputs, Loss), "algo.type"),
+    Seam("Algorithms", (Algorithm, Loss), "algo.type"),
+    Seam("Advantages", (Batch,), "algo.advantage", {}, credit.GROUP, (credit, "CustomAdvantage")),
+    Seam(
+        "Policy losses",
+        (LossInputs,),
+        "algo.policy_loss",
+        {},
+        policy_losses.GROUP,
+        (policy_losses, "CustomLoss"),
+    ),
     Seam("Trainers", (Trainer,), "train.backend"),
     Seam("Weight sync", (Transport,), "sync.transport"),
     Seam("Sinks", (Sink,), "telemetry.sinks"),

@@ -21,7 +21,9 @@ from strop.sample import Group, Prompt, Sample, Sampling, Scores, Status, Tokens
 T = TypeVar("T")
 
 TRAINING = "sample"
-"""Purpose of the noise of samples that are trained on; any other is an evaluation."""
+"""Purpose of the noise of samples that are trained on."""
+GREEDY = "greedy"
+"""… of greedy replies that they are compared with; any other is an evaluation."""
 _UNCHANGEABLE = (str, int, float, bool, type(None))
 """Copying these one by one would cost more than playing a short sample."""
 _WITHOUT_REWARD = (Status.FAILED, Status.ABORTED)
@@ -37,6 +39,8 @@ class Player:
     seed: int
     """Of the run."""
     hooks: Hooks = field(default_factory=Hooks)
+    plays_greedy: bool = False
+    """Whether a training group gets a greedy reply to its prompt beside it, to be compared with."""
 
     async def finish(self, group: Group, sampling: Sampling, *, purpose: str, step: int) -> None:
         """Complete every trajectory of the group; `group.samples` then holds all their samples, flat and in
@@ -44,7 +48,7 @@ class Player:
         opening = Tokens.context(self.parts.renderer.prompt(group.prompt))
         most = self.parts.max_context_tokens
         sampling = lowered(sampling, group.prompt, prompt_tokens=len(opening), max_context_tokens=most)
-        occasion = Occasion(step, is_eval=purpose != TRAINING)
+        occasion = Occasion(step, is_eval=purpose not in (TRAINING, GREEDY))
         made: dict[int, list[Sample]] = {}
 
         async def finish_one(member: int, sample: Sample) -> None:
@@ -141,6 +145,11 @@ def _put(sample: Sample, scores: Scores, began: float) -> None:
 def _fail_cancelled(sample: Sample) -> None:
     """A task that ended without a word was cancelled, yet not this one: by the user's own code."""
     sample.fail(Recorded("the environment, a hook, the reward or rollout.generate cancelled its own task"))
+
+
+def greedy_twin(group: Group, *, index: int) -> Group:
+    """A group of one blank sample of the same prompt, to be played greedily and compared with."""
+    return new_group(group.id, group.prompt, first_index=index, size=1)
 
 
 def new_group(group_id: int, prompt: Prompt, *, first_index: int, size: int) -> Group:

@@ -13,6 +13,7 @@ from strop.plugins import resolve
 from strop.sample import Group, Status
 
 BUILTIN = {
+    "all": "strop.rollout.keep:every",
     "reward_std": "strop.rollout.keep:reward_std",
     "reward_std_or_fill": "strop.rollout.keep:reward_std_or_fill",
 }
@@ -32,6 +33,11 @@ class KeepFailed(Recorded):
 
 
 Keep = Callable[[Group], bool | np.bool_ | Drop]
+
+
+def every(group: Group) -> bool:  # noqa: ARG001 - the seam's
+    """Every group, as without a filter: for an `algo.type` that names one."""
+    return True
 
 
 def reward_std(group: Group) -> bool | Drop:
@@ -55,13 +61,14 @@ def open_keep(spec: str | None, *, names: Mapping[str, object] = MappingProxyTyp
 
 def judge(group: Group, keep: Keep | None) -> Drop | None:
     """Why the group is dropped, or None. A group with a failed sample is: a failure is not a reward of 0; and
-    one with an aborted sample, whose end nobody knows."""
-    for sample in group.samples:
+    one with an aborted sample, whose end nobody knows; the greedy reply among them."""
+    for sample in (*group.samples, *group.greedy):
         if sample.status is Status.FAILED:
             return Drop(f"failed: {sample.error}")
         if sample.status is Status.ABORTED:
             return Drop("aborted")
-    if any(not math.isfinite(reward) for reward in group.rewards):
+    rewards = [*group.rewards, *(group.greedy_reward for _ in group.greedy[:1])]
+    if any(not math.isfinite(reward) for reward in rewards):
         return Drop("failed: a reward is not finite")
     if keep is None:
         return None

@@ -17,9 +17,9 @@ from strop.buffer.buffer import Buffer
 from strop.config.tree import Rollout
 from strop.errors import NothingToLearn
 from strop.prompts.base import PromptSource
-from strop.rollout.group import Player, new_group
+from strop.rollout.group import GREEDY, TRAINING, Player, greedy_twin, new_group
 from strop.rollout.keep import Drop, Keep, judge
-from strop.rollout.sampling import run_sampling
+from strop.rollout.sampling import greedy_sampling, run_sampling
 from strop.sample import Group, Prompt
 from strop.store.ledger import Entry, Event, Ledger
 from strop.telemetry.groups import cells_of
@@ -103,14 +103,17 @@ class Rollouts:
 
         async def finish(group: Group) -> None:
             nonlocal done
-            await self._player.finish(group, sampling, purpose="sample", step=step)
+            await self._player.finish(group, sampling, purpose=TRAINING, step=step)
             done += 1
             self.on_finished(step, done, n)
 
         async with asyncio.TaskGroup() as tasks:
             for group in groups:
                 tasks.create_task(finish(group))
-        report.num_tokens += sum(int(s.sequence.sampled.sum()) for g in groups for s in g.samples)
+                if self._player.plays_greedy:
+                    tasks.create_task(self._play_greedy(step, group))
+        drawn = (sample.sequence.sampled for g in groups for sample in (*g.samples, *g.greedy))
+        report.num_tokens += sum(int(sampled.sum()) for sampled in drawn)
         report.cells |= cells_of(groups)
         return groups
 
@@ -120,7 +123,17 @@ class Rollouts:
         group.tries = tries
         self._next_group, self._next_index = self._next_group + 1, self._next_index + size
         self._record(step, group, Event.ISSUED)
+        if self._player.plays_greedy:
+            group.greedy = greedy_twin(group, index=self._next_index).samples
+            self._next_index += 1
+            indices = [sample.index for sample in group.greedy]
+            self._ledger.record(Entry(step, group.id, prompt.id, Event.BASELINE, "greedy", indices))
         return group
+
+    async def _play_greedy(self, step: int, group: Group) -> None:
+        twin = Group(group.id, group.prompt, group.greedy)
+        await self._player.finish(twin, greedy_sampling(self._section), purpose=GREEDY, step=step)
+        group.greedy = twin.samples
 
     def _record(self, step: int, group: Group, event: Event, reason: str = "") -> None:
         indices = [s.index for s in group.samples]

@@ -21,6 +21,11 @@ def run_sampling(section: Rollout) -> Sampling:
     )
 
 
+def greedy_sampling(section: Rollout) -> Sampling:
+    """Of the reply that training samples are compared with."""
+    return replace(run_sampling(section), temperature=0.0, top_p=1.0, top_k=-1, min_p=0.0)
+
+
 def eval_sampling(section: EvalSet, rollout: Rollout) -> Sampling:
     """Of a held-out set: the run's, where the set does not say otherwise."""
     same = run_sampling(rollout)

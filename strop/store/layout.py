@@ -33,6 +33,11 @@ def samples_path(run: Path, step: int) -> Path:
     return run / "samples" / f"step-{step}" / "groups.parquet"
 
 
+def greedy_path(run: Path, step: int) -> Path:
+    """The greedy replies that these were compared with, where the algorithm does so."""
+    return run / "samples" / f"step-{step}" / "greedy.parquet"
+
+
 def eval_path(run: Path, dataset: str, step: int) -> Path:
     """The samples of an evaluation after `step` completed steps."""
     return run / "eval" / dataset / f"step-{step}.parquet"

@@ -20,6 +20,8 @@ class Event(StrEnum):
     FINISHED = "finished"
     TRAINED = "trained"
     DROPPED = "dropped"
+    BASELINE = "baseline"
+    """A reply that its samples are compared with, itself never trained; closes nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,7 @@ def group_to_json(group: Group) -> Json:
         "prompt": prompt_to_json(group.prompt),
         "samples": [sample_to_json(sample) for sample in group.samples],
         "tries": group.tries,
+        "greedy": [sample_to_json(sample) for sample in group.greedy],
     }
 
 
@@ -135,6 +136,7 @@ def group_from_json(data: Json) -> Group:
             **fields,
             "prompt": prompt_from_json(fields["prompt"]),
             "samples": [sample_from_json(sample) for sample in fields["samples"]],
+            "greedy": [sample_from_json(sample) for sample in fields["greedy"]],
         }
     )
 

@@ -103,6 +103,10 @@ class RunDirectory:
         """Write what happened, and when, to `events.jsonl`."""
         self.events.append({"event": kind, "time": datetime.now().astimezone().isoformat(), **facts})
 
+    def greedy_path(self, step: int) -> Path:
+        """Where the greedy replies of a step go."""
+        return _with_parent(layout.greedy_path(self.path, step))
+
     def samples_path(self, step: int) -> Path:
         """Where to write the samples that step `step` trained on; its directory exists."""
         return _with_parent(layout.samples_path(self.path, step))

@@ -72,6 +72,14 @@ def _rewards() -> tuple[Declared, ...]:
             "groups with a reward",
         ),
         Declared(
+            "reward/greedy",
+            "reward",
+            "mean reward of the greedy replies that groups are compared with",
+            "mean",
+            "rewards of the greedy replies",
+            "groups",
+        ),
+        Declared(
             "reward/score/<name>",
             "score",
             "mean of a named score, beside the reward",
@@ -197,7 +205,6 @@ def _filled() -> tuple[Declared, ...]:
 
 def _trained() -> tuple[Declared, ...]:
     weighted, weights = "weight × value of the trained tokens", "their weights (algo.aggregation)"
-    both = "tokens with both log-probs"
     return (
         Declared("train/updates", "updates", "optimizer updates made", "sum", "updates"),
         Declared("train/skipped_updates", "updates", "left out: not finite", "sum", "updates"),
@@ -233,6 +240,20 @@ def _trained() -> tuple[Declared, ...]:
         Declared("train/clip_frac_low", "share", "ratios clipped below", "mean", weighted, weights),
         Declared("train/clip_frac_high", "share", "ratios clipped above", "mean", weighted, weights),
         Declared("train/pg_clipfrac", "share", "ratios clipped", "mean", weighted, weights),
+    )
+
+
+def _off_policy() -> tuple[Declared, ...]:
+    weighted, weights = "weight × value of the trained tokens", "their weights (algo.aggregation)"
+    both = "tokens with both log-probs"
+    left_out = "tokens left out as off-policy"
+    return (
+        Declared("train/correction_weight", "1", "off-policy weight of the loss", "mean", weighted, weights),
+        Declared(
+            "train/correction_clip_frac", "share", "off-policy weights clipped", "mean", weighted, weights
+        ),
+        Declared("train/correction_reject_frac", "share", left_out, "mean", weighted, weights),
+        Declared("train/opsm_frac", "share", "tokens masked by algo.opsm_delta", "mean", weighted, weights),
         Declared(
             "train/train_rollout_logprob_abs_diff",
             "nats",
@@ -245,11 +266,27 @@ def _trained() -> tuple[Declared, ...]:
             "train/train_rollout_logprob_abs_diff_max", "nats", "largest of these", "max", "|old − behavior|"
         ),
         Declared(
+            "train/mismatch_k1",
+            "nats",
+            "estimate of KL(sampler ‖ trainer)",
+            "mean",
+            "−d with d = old − behavior",
+            both,
+        ),
+        Declared(
             "train/mismatch_k3",
             "nats",
             "estimate of KL(sampler ‖ trainer)",
             "mean",
             "e^d − 1 − d with d = old − behavior",
+            both,
+        ),
+        Declared(
+            "train/mismatch_ess",
+            "share",
+            "effective sample size of the ratios w = e^(old − behavior)",
+            "mean",
+            "(Σw)² / Σw²",
             both,
         ),
     )
@@ -336,7 +373,7 @@ def _evals() -> tuple[Declared, ...]:
 @cache
 def catalogue() -> tuple[Declared, ...]:
     """All of them, in the order of the data flow."""
-    return (*_rewards(), *_counts(), *_filled(), *_age(), *_trained(), *_times(), *_evals())
+    return (*_rewards(), *_counts(), *_filled(), *_age(), *_trained(), *_off_policy(), *_times(), *_evals())
 
 
 def declared(name: str) -> Declared | None:

@@ -65,8 +65,15 @@ def _rewards(groups: list[Group], samples: list[Sample]) -> dict[str, Metric]:
         **extremes,
         "reward/group_std": Grouped(cells, _deviation),
         "rollout/equal_groups_share": Grouped(cells, _is_equal),
+        **_greedy(groups),
         **{f"reward/score/{name}": _score(samples, name) for name in scores},
     }
+
+
+def _greedy(groups: list[Group]) -> dict[str, Metric]:
+    """Of the replies that groups are compared with."""
+    rewards = [group.greedy_reward for group in groups if group.greedy]
+    return {"reward/greedy": Mean.of(rewards)} if rewards else {}
 
 
 def _as_one(cells: Mapping[Cell, Mean]) -> dict[Cell, Mean]:

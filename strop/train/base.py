@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from strop.algo.base import Need
+from strop.algo.base import LogProb
 from strop.algo.batch import Batch
 from strop.engines.base import Weights
 
@@ -14,7 +14,7 @@ from strop.engines.base import Weights
 class Trainer(Protocol):
     """Owns the trained weights and their optimizer. Every method that computes is awaited."""
 
-    async def score(self, batch: Batch, what: Need) -> NDArray[np.float32]:
+    async def score(self, batch: Batch, what: LogProb) -> NDArray[np.float32]:
         """Log-probs of every response token of the batch, in the batch's token order."""
         ...
 

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from strop.algo.base import Algorithm, LossInputs, Need
+from strop.algo.base import LOG_PROBS, Algorithm, LogProb, LossInputs
 from strop.algo.batch import Batch
+from strop.algo.sequence import sums_by_sample
 from strop.config.tree import Train
 from strop.engines.base import Weights
 from strop.errors import NonFinite
@@ -64,7 +65,7 @@ class LocalTrainer:
         trained = self._model.named_parameters() if self._adapters is None else self._adapters.parameters()
         self._optimizer = Optimizer(trained, section.optim, total=total_updates)
 
-    async def score(self, batch: Batch, what: Need) -> NDArray[np.float32]:
+    async def score(self, batch: Batch, what: LogProb) -> NDArray[np.float32]:
         """See `train.base.Trainer`; NaN where the policy did not sample."""
         if what == "ref" and self._adapters is not None:
             return await self._compute(self._score_without, self._adapters, batch)
@@ -129,8 +130,11 @@ class LocalTrainer:
             entropy_N=stats.entropy_N,
             old_N=old_N,
             ref_N=torch.from_numpy(batch.scored["ref"][at]) if "ref" in batch.scored else old_N,
+            behavior_N=torch.from_numpy(batch.behavior[at]),
             advantage_N=torch.from_numpy(batch.advantage[at]),
             weight_N=torch.from_numpy(weights[at]),
+            sums=sums_by_sample(torch.from_numpy(batch.sample_of_token[at])),
+            columns={n: torch.from_numpy(c[at]) for n, c in batch.scored.items() if n not in LOG_PROBS},
         )
         loss = self._algorithm.loss(inputs)
         loss.total.backward()

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from strop.algo.base import LossInputs
+from strop.algo.base import LOG_PROBS, LossInputs
 from strop.algo.batch import make_batch
 from strop.algo.open import open_algorithm
-from strop.config.tree import Algo
-from strop.sample import Group, Prompt, Sample, Tokens
+from strop.algo.sequence import sums_by_sample
+from strop.config.algo import Algo, Correction
+from strop.sample import Group, Prompt, Sample, Status, Tokens
 
 NUM_UPDATES = 2
+COLUMNS = [spec.name for spec in fields(LossInputs) if spec.name.endswith("_N")]
 ALGORITHMS = {
     "grpo": Algo(),
     "grpo of the paper": Algo(aggregation="seq_mean_token_mean", clip_high=0.2, kl_loss_coef=0.04),
@@ -20,6 +22,21 @@ ALGORITHMS = {
     "sums": Algo(aggregation="seq_mean_token_sum", dual_clip=3.0),
     "entropy bonus": Algo(entropy_coef=0.01),
     "everything": Algo(kl_loss_coef=0.1, kl_loss_type="low_var_kl", entropy_coef=0.01, dual_clip=2.0),
+    "gspo": Algo(policy_loss="gspo", aggregation="seq_mean_token_mean", clip_low=3e-4, clip_high=4e-4),
+    "gspo by token": Algo(policy_loss="gspo_token", aggregation="seq_mean_token_mean"),
+    "cispo": Algo(policy_loss="cispo", clip_low=1.0),
+    "rloo": Algo(advantage="leave_one_out"),
+    "remax": Algo(advantage="greedy"),
+    "ranks": Algo(advantage="rank"),
+    "reinforce++": Algo(advantage="returns", whiten="bessel", gamma=0.9, kl_coef=0.1),
+    "reinforce++ with a baseline": Algo(normalize_std=False, whiten="population", kl_coef=0.1, kl_type="k2"),
+    "unbiased kl": Algo(kl_loss_coef=0.1, kl_unbiased=True),
+    "behavior as old": Algo(old="behavior", kl_coef=0.1),
+    "no truncated": Algo(mask_truncated=True),
+    "tis": Algo(correction=Correction(type="tis")),
+    "mis of samples": Algo(correction=Correction(type="mis", level="geometric", veto=1e-4)),
+    "icepop, mean 1": Algo(correction=Correction(type="icepop", normalize=True)),
+    "rejection": Algo(correction=Correction(reject="sequence"), opsm_delta=0.01),
 }
 
 
@@ -50,13 +67,17 @@ def batch_of(seed=0):
     rewards = [1, 0, 0, 1, 0.5, 0.1, 0.9, 0.3, 1, 1, 1, 1, 0, 1, 0, 0]
     samples = [sample_of(i, rng, reward=float(reward)) for i, reward in enumerate(rewards)]
     samples[13].remove_sample = True
+    samples[2].status = Status.TRUNCATED
     groups = [Group(g, Prompt(id=str(g), messages=""), samples[4 * g : 4 * g + 4]) for g in range(4)]
+    for group in groups:
+        group.greedy = [Sample(index=100 + group.id, group_id=group.id, reward=0.25)]
     return make_batch(groups, num_updates=NUM_UPDATES, max_response_tokens=12, temperature=1.0)
 
 
-def credited(algorithm, seed=0):
+def credited(algorithm, seed=0, fill=0.0):
     batch = batch_of(seed)
-    for what in sorted(algorithm.needs):
+    batch.advantage = np.full(batch.num_tokens, fill, np.float32)
+    for what in sorted(algorithm.needs & set(LOG_PROBS)):
         batch.scored[what] = np.where(np.isnan(batch.behavior), np.nan, np.float32(-1.1))
     algorithm.credit(batch)
     return batch
@@ -75,11 +96,20 @@ def inputs_of(algorithm, batch, *, seed=0, rows=None):
         entropy_N=-column(),
         old_N=column(),
         ref_N=column(),
+        behavior_N=behavior - 0.5,
         advantage_N=torch.from_numpy(batch.advantage),
         weight_N=torch.from_numpy(algorithm.weights(batch)),
+        sums=sums_by_sample(torch.from_numpy(batch.sample_of_token)),
+        columns={n: torch.from_numpy(c) for n, c in batch.scored.items() if n not in LOG_PROBS},
     )
     if rows is not None:
-        inputs = LossInputs(**{spec.name: getattr(inputs, spec.name)[rows] for spec in fields(LossInputs)})
+        samples = torch.from_numpy(batch.sample_of_token)[rows]
+        inputs = replace(
+            inputs,
+            **{name: getattr(inputs, name)[rows] for name in COLUMNS},
+            sums=sums_by_sample(samples),
+            columns={name: column_N[rows] for name, column_N in inputs.columns.items()},
+        )
     return replace(inputs, logp_N=inputs.logp_N.requires_grad_(), entropy_N=inputs.entropy_N.requires_grad_())
 
 
@@ -89,18 +119,17 @@ def gradients(algorithm, inputs):
 
 
 def test_needs_are_log_probs_that_the_trainer_can_score(algorithm):
-    assert algorithm.needs <= {"old", "ref"}
+    assert algorithm.needs <= {"old", "ref", "greedy"}
     assert isinstance(algorithm.weighs_entropy, bool)
 
 
 def test_several_updates_need_the_log_probs_of_the_start_of_the_step(section):
-    assert "old" in open_algorithm(section, num_updates=2).needs
+    needs = open_algorithm(section, num_updates=2).needs
+    assert ("old" in needs) == (section.old == "trainer")
 
 
 def test_credit_fills_every_token_with_a_finite_number(algorithm):
-    batch = batch_of()
-    batch.advantage = np.full(batch.num_tokens, np.nan, np.float32)
-    algorithm.credit(batch)
+    batch = credited(algorithm, fill=np.nan)
     assert (batch.advantage.shape, batch.advantage.dtype) == ((batch.num_tokens,), np.float32)
     assert np.isfinite(batch.advantage).all()
 
@@ -145,7 +174,7 @@ def test_some_samples_contribute_and_untrained_ones_never(algorithm):
     batch = credited(algorithm)
     contributes = algorithm.contributes(batch)
     assert (contributes.shape, contributes.dtype) == ((16,), np.bool_)
-    assert contributes[:4].all()
+    assert contributes[[0, 1, 3]].all()
     assert not contributes[[4, 13]].any()
 
 
@@ -185,7 +214,9 @@ def test_no_split_changes_loss_parts_or_gradient(algorithm, num_parts):
     loss = algorithm.loss(whole)
     loss.total.backward()
     total, parts = 0.0, dict.fromkeys(loss.parts, 0.0)
-    for rows in np.array_split(np.random.default_rng(0).permutation(batch.num_tokens), num_parts):
+    order = np.random.default_rng(0).permutation(len(batch.samples))
+    for samples in np.array_split(order, num_parts):
+        rows = np.flatnonzero(np.isin(batch.sample_of_token, samples))
         some = inputs_of(algorithm, batch, rows=torch.from_numpy(rows))
         of_some = algorithm.loss(some)
         of_some.total.backward()
@@ -198,7 +229,7 @@ def test_no_split_changes_loss_parts_or_gradient(algorithm, num_parts):
 
 def test_loss_leaves_its_inputs_as_they_were(algorithm):
     inputs = inputs_of(algorithm, credited(algorithm))
-    before = {spec.name: getattr(inputs, spec.name).detach().clone() for spec in fields(LossInputs)}
+    before = {name: getattr(inputs, name).detach().clone() for name in COLUMNS}
     algorithm.loss(inputs)
     for name, column in before.items():
         assert torch.equal(torch.nan_to_num(column), torch.nan_to_num(getattr(inputs, name).detach()))

@@ -11,7 +11,7 @@ from fresh import fresh
 from safetensors.torch import load_file
 
 from strop.algo.batch import make_batch
-from strop.algo.grpo import Grpo
+from strop.algo.policy import PolicyGradient
 from strop.config.tree import Algo, Lora, Optim, Train
 from strop.nn.lora import Adapters
 from strop.runtime.compute import Compute
@@ -24,14 +24,14 @@ SECTION = Train(optim=Optim(lr=1e-3, weight_decay=0.1, warmup=3, schedule="linea
 
 def local(directory):
     model, reference = fresh(directory), fresh(directory)
-    algorithm = Grpo(ALGO, num_updates=2)
+    algorithm = PolicyGradient(ALGO, num_updates=2)
     return LocalTrainer(Models(model, reference), SECTION, algorithm, Compute(), total_updates=20)
 
 
 def adapted(directory):
     model = fresh(directory)
     adapters = Adapters(model, Lora(rank=4, alpha=64), seed=5)
-    algorithm = Grpo(ALGO, num_updates=2)
+    algorithm = PolicyGradient(ALGO, num_updates=2)
     return LocalTrainer(Models(model, adapters=adapters), SECTION, algorithm, Compute(), total_updates=20)
 
 
@@ -75,7 +75,7 @@ async def stepped(trainer, *, seed=0):
     batch = batch_of(groups_of(seed=seed))
     for what in ("old", "ref"):
         batch.scored[what] = await trainer.score(batch, what)
-    Grpo(ALGO, num_updates=2).credit(batch)
+    PolicyGradient(ALGO, num_updates=2).credit(batch)
     return await trainer.step(batch)
 
 
@@ -153,7 +153,7 @@ async def test_a_sample_of_nothing_but_tool_tokens_is_no_obstacle(make):
     trainer, batch = make(), batch_of(groups)
     for what in ("old", "ref"):
         batch.scored[what] = await trainer.score(batch, what)
-    Grpo(ALGO, num_updates=2).credit(batch)
+    PolicyGradient(ALGO, num_updates=2).credit(batch)
     metrics = await trainer.step(batch)
     assert all(math.isfinite(value) for value in metrics.values())
 

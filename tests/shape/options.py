@@ -24,6 +24,10 @@ TURNS = "--rollout.max_response_tokens 60 --rollout.stop_token_ids " + " ".join(
 """Replies that end, so that an environment is asked."""
 LORA = "--train.lora.rank 4"
 
+CORRECTED = "--engine.dtype bfloat16 --algo.correction.type tis"
+"""Sampler and trainer are two policies then."""
+REJECTED = "--engine.dtype bfloat16 --algo.correction.reject token"
+
 CHANGES: dict[str, Change] = {
     "name": Change("--name other", "output"),
     "model": Change("--model ./other", "weights"),
@@ -106,6 +110,26 @@ CHANGES: dict[str, Change] = {
     ),
     "reward.concurrency": Change("--reward.concurrency 1", "rewards", "--reward.fn mine.py:at_once"),
     "buffer.staleness": Change("--buffer.staleness 1", "code"),
+    "algo.type": Change("--algo.type rloo", "advantages"),
+    "algo.advantage": Change("--algo.advantage leave_one_out", "advantages"),
+    "algo.gamma": Change("--algo.gamma 0.5", "advantages", "--algo.advantage returns"),
+    "algo.kl_coef": Change("--algo.kl_coef 0.5", "weights", LOUD),
+    "algo.kl_type": Change("--algo.kl_type k2", "advantages", f"{LOUD} --algo.kl_coef 0.5"),
+    "algo.whiten": Change("--algo.whiten bessel", "advantages"),
+    "algo.mask_truncated": Change("--algo.mask_truncated", "weights"),
+    "algo.policy_loss": Change("--algo.policy_loss cispo", "weights", LOUD),
+    "algo.old": Change("--algo.old behavior", "train/ppo_kl"),
+    "algo.kl_unbiased": Change("--algo.kl_unbiased", "weights", f"{LOUD} --algo.kl_loss_coef 0.5"),
+    "algo.opsm_delta": Change("--algo.opsm_delta 0", "weights", LOUD),
+    "algo.correction.type": Change("--algo.correction.type tis", "train/correction_weight"),
+    "algo.correction.level": Change("--algo.correction.level sequence", "train/correction_weight", CORRECTED),
+    "algo.correction.low": Change("--algo.correction.low 1.5", "weights", CORRECTED),
+    "algo.correction.high": Change("--algo.correction.high 0.7", "weights", CORRECTED),
+    "algo.correction.normalize": Change("--algo.correction.normalize", "train/correction_weight", CORRECTED),
+    "algo.correction.reject": Change("--algo.correction.reject token", "train/correction_reject_frac"),
+    "algo.correction.reject_low": Change("--algo.correction.reject_low 0.9999999", "weights", REJECTED),
+    "algo.correction.reject_high": Change("--algo.correction.reject_high 0.9999999", "weights", REJECTED),
+    "algo.correction.veto": Change("--algo.correction.veto 0.9999999", "weights"),
     "algo.normalize_std": Change("--algo.normalize_std false", "advantages"),
     "algo.aggregation": Change("--algo.aggregation seq_mean_token_sum", "train/loss", LOUD),
     "algo.clip_low": Change("--algo.clip_low 0.001", "weights", LOUD),

@@ -56,7 +56,7 @@ FILES = {
     '[train]\non_nan = "skipp"': (
         'run.toml:7: train.on_nan = "skipp" must be one of "stop", "skip"; did you mean "skip"?'
     ),
-    '[algo]\ntype = "ppo"': 'run.toml:7: algo.type = "ppo" must be "grpo"; nothing else is supported yet',
+    '[algo]\ntype = "ppo"': 'run.toml:7: algo.type = "ppo" must be one of "grpo", "dr_grpo", "dapo", "gspo", "cispo", "rloo", "remax", "reinforce_pp", "reinforce_pp_baseline"; the default is "grpo"',
     "[algo]\nnormalize_std = 1": "run.toml:7: algo.normalize_std = 1 must be true or false; the default is true",
     '[reward]\nfn = ""': 'run.toml:7: reward.fn = "" must be text that is not empty; the default is "exact"',
     "[reward.options]\nday = 2024-01-01": (
@@ -99,8 +99,39 @@ FILES = {
         "cannot be divided by train.updates_per_step = 3 (run.toml:7); make it a multiple"
     ),
     "[rollout]\nsamples_per_prompt = 1": (
-        'run.toml:7: rollout.samples_per_prompt = 1 with algo.type = "grpo" (default) learns nothing: the advantage '
-        "is relative to the group, so that of one sample is 0; give at least 2"
+        'run.toml:7: rollout.samples_per_prompt = 1 with algo.advantage = "group" (default) learns nothing: the '
+        "advantage is relative to the group, so that of one sample is 0; give at least 2"
+    ),
+    '[algo]\ntype = "gspo"\naggregation = "token_mean"': (
+        'run.toml:8: algo.aggregation = "token_mean" (run.toml:8) does not go with algo.policy_loss = "gspo" '
+        '(algo.type = gspo), whose ratio is of a whole sample; set algo.aggregation = "seq_mean_token_mean"'
+    ),
+    '[algo]\npolicy_loss = "gspo"\naggregation = "seq_mean_token_mean"': (
+        'run.toml:7: algo.policy_loss = "gspo" (run.toml:7) needs bounds of its own, far below those of single '
+        'tokens; set algo.clip_low = 3e-4 and algo.clip_high = 4e-4, or algo.type = "gspo"'
+    ),
+    '[algo]\nold = "behavior"\ncorrection.type = "tis"': (
+        'run.toml:8: algo.correction.type = "tis" (run.toml:8) with algo.old = "behavior" (run.toml:7) would correct '
+        "twice: the ratio is to the sampler's log-probs already; remove one"
+    ),
+    "[algo]\nkl_coef = 0.1\nkl_loss_coef = 0.2": (
+        "run.toml:7: algo.kl_coef = 0.1 (run.toml:7) puts KL into the reward and algo.kl_loss_coef = 0.2 (run.toml:8) "
+        "into the loss; set one of them to 0"
+    ),
+    "[algo.correction]\ntype = 'mis'\nlow = 2.0\nhigh = 1.0": (
+        "run.toml:8: algo.correction.low = 2.0 (run.toml:8) is not below algo.correction.high = 1.0 (run.toml:9)"
+    ),
+    "[algo.correction]\nhigh = 2.0": (
+        'run.toml:7: algo.correction.high = 2.0 (run.toml:7) has no effect with algo.correction.type = "none" '
+        "(default); remove one"
+    ),
+    '[algo]\ntype = "rloo"\nnormalize_std = false': (
+        'run.toml:8: algo.normalize_std = false (run.toml:8) has no effect with algo.advantage = "leave_one_out" '
+        "(algo.type = rloo); remove one"
+    ),
+    '[algo]\ntype = "remax"\n[reward]\ngroup = true': (
+        "run.toml:9: reward.group = true (run.toml:9) rewards the samples of a group together, and algo.advantage = "
+        '"greedy" (algo.type = remax) compares each with a greedy reply outside of it; remove one'
     ),
     "[buffer]\nstaleness = 1": (
         "run.toml:7: buffer.staleness = 1 is not supported yet; remove it: 0 is synchronous"
@@ -323,7 +354,7 @@ def test_a_file_that_cannot_be_read_is_named() -> None:
 def test_the_first_problem_in_the_order_of_files_is_named() -> None:
     Path("run.toml").write_text(BASE + "[algo]\nclip_low = 2\n[rollout]\nx = 1")
     assert message(["run.toml"], "--lr x") == (
-        "run.toml:7: algo.clip_low = 2 must be less than 1; the default is 0.2 (and 2 more)"
+        "run.toml:7: algo.clip_low = 2 must be at most 1; the default is 0.2 (and 2 more)"
     )
 
 

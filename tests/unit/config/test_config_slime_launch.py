@@ -129,13 +129,11 @@ seed = 11
 
 UNSUPPORTED = [
     "--advantage-estimator ppo",
-    "--advantage-estimator gspo",
-    "--advantage-estimator reinforce_plus_plus",
-    "--normalize-advantages",
-    "--use-tis",
     "--tis-threshold 2",
     "--true-on-policy-mode",
-    "--use-opsm",
+    "--custom-tis-function-path my.mod.correct",
+    "--custom-advantage-function-path my.mod.advantage",
+    "--lambd 0.95",
     "--async-buffer-size 2",
     "--update-weights-interval 2",
     "--rollout-function-path my.mod.rollout",

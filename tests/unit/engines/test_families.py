@@ -12,7 +12,7 @@ from eager import of_transformers
 from families import FAMILIES, make_family
 
 from strop.algo.batch import Batch, make_batch
-from strop.algo.grpo import Grpo
+from strop.algo.policy import PolicyGradient
 from strop.config.tree import Algo, Optim, Train
 from strop.engines.base import Completion, Request
 from strop.engines.local.engine import LocalEngine
@@ -143,7 +143,7 @@ def test_packed_logprobs_and_gradients_equal_each_sample_alone(pair, monkeypatch
 
 async def test_a_step_changes_every_weight_and_a_checkpoint_brings_it_back(pair, tmp_path):
     model = load_model(pair.directory, torch.float32)
-    grpo = Grpo(Algo(), num_updates=1)
+    grpo = PolicyGradient(Algo(), num_updates=1)
     trainer = LocalTrainer(Models(model), Train(optim=Optim(lr=1e-2)), grpo, Compute(), total_updates=1)
     batch = batch_of([1.0, 0.0, 0.5] * 2)
     grpo.credit(batch)

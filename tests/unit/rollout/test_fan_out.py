@@ -5,7 +5,7 @@ import pytest
 from scripted import PROMPT, Noise, finished_group, player_of
 
 from strop.algo.batch import make_batch
-from strop.algo.grpo import Grpo
+from strop.algo.policy import PolicyGradient
 from strop.config.tree import Algo
 from strop.rollout.custom import PART
 from strop.rollout.group import new_group
@@ -44,7 +44,7 @@ def group_of(samples):
 
 def advantages(*groups, normalize_std=False):
     batch = make_batch(list(groups), num_updates=1, max_response_tokens=60, temperature=1.0)
-    Grpo(Algo(normalize_std=normalize_std), num_updates=1).credit(batch)
+    PolicyGradient(Algo(normalize_std=normalize_std), num_updates=1).credit(batch)
     return {s.index: float(batch.advantage[batch.tokens_of(row)][0]) for row, s in enumerate(batch.samples)}
 
 

@@ -8,7 +8,7 @@ import pytest
 from fresh import fresh
 
 from strop.algo.batch import Batch, make_batch
-from strop.algo.grpo import Grpo
+from strop.algo.policy import PolicyGradient
 from strop.config.tree import Algo, Optim, Train
 from strop.engines.base import Completion, Request
 from strop.engines.local.engine import LocalEngine
@@ -56,7 +56,7 @@ def batch_of(completions: list[Completion], temperature: float) -> Batch:
 
 
 def trainer_of(model: CausalLM, **keys) -> LocalTrainer:
-    algorithm = Grpo(Algo(**keys), num_updates=1)
+    algorithm = PolicyGradient(Algo(**keys), num_updates=1)
     reference = fresh(model.source) if "ref" in algorithm.needs else None
     return LocalTrainer(
         Models(model, reference), Train(optim=Optim(lr=1e-2)), algorithm, Compute(), total_updates=9

@@ -6,7 +6,7 @@ import torch
 from fresh import fresh
 
 from strop.algo.batch import Batch, make_batch
-from strop.algo.grpo import Grpo
+from strop.algo.policy import PolicyGradient
 from strop.config.tree import Algo, Optim, Train
 from strop.errors import NonFinite
 from strop.nn.loading import CausalLM
@@ -35,7 +35,7 @@ def batch_of(rewards: list[float], *, num_updates: int = 1, seed: int = 0) -> Ba
 def trainer_of(model: CausalLM, *, num_updates: int = 1, **keys) -> LocalTrainer:
     optim = keys.pop("optim", Optim(lr=1e-3))
     algo_keys = {name: keys.pop(name) for name in ("kl_loss_coef", "aggregation") if name in keys}
-    algorithm = Grpo(Algo(**algo_keys), num_updates=num_updates)
+    algorithm = PolicyGradient(Algo(**algo_keys), num_updates=num_updates)
     reference = fresh(model.source) if "ref" in algorithm.needs else None
     train = Train(optim=optim, **keys)
     return LocalTrainer(Models(model, reference), train, algorithm, Compute(), total_updates=10)

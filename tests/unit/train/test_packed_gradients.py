@@ -7,7 +7,8 @@ from eager import eager
 
 from strop.algo.base import LossInputs
 from strop.algo.batch import Batch, make_batch
-from strop.algo.grpo import Grpo
+from strop.algo.policy import PolicyGradient
+from strop.algo.sequence import sums_by_sample
 from strop.config.tree import Algo
 from strop.nn.loading import CausalLM
 from strop.sample import Group, Prompt, Sample, Tokens
@@ -42,12 +43,12 @@ def batch() -> Batch:
     return make_batch(groups, num_updates=1, max_response_tokens=32, temperature=0.7)
 
 
-def algorithm(**keys: object) -> Grpo:
-    return Grpo(Algo(entropy_coef=0.01, **keys), num_updates=1)  # type: ignore[arg-type]
+def algorithm(**keys: object) -> PolicyGradient:
+    return PolicyGradient(Algo(entropy_coef=0.01, **keys), num_updates=1)  # type: ignore[arg-type]
 
 
 def gradients(
-    model: CausalLM, batch: Batch, algo: Grpo, *, max_tokens: int
+    model: CausalLM, batch: Batch, algo: PolicyGradient, *, max_tokens: int
 ) -> tuple[float, dict[str, torch.Tensor]]:
     """As the trainer computes them."""
     weights, total = algo.weights(batch), 0.0
@@ -57,7 +58,9 @@ def gradients(
     return total, taken_gradients(model)
 
 
-def one_at_a_time(model: CausalLM, batch: Batch, algo: Grpo) -> tuple[float, dict[str, torch.Tensor]]:
+def one_at_a_time(
+    model: CausalLM, batch: Batch, algo: PolicyGradient
+) -> tuple[float, dict[str, torch.Tensor]]:
     """The plain form: each sample alone and whole, full logits, transformers' own eager attention."""
     weights, total = algo.weights(batch), 0.0
     theirs = eager(model)
@@ -82,8 +85,10 @@ def backward(algo, batch, logp, entropy, columns, weights) -> float:
             entropy_N=entropy,
             old_N=old,
             ref_N=old,
+            behavior_N=old,
             advantage_N=torch.from_numpy(batch.advantage[columns]),
             weight_N=torch.from_numpy(weights[columns]),
+            sums=sums_by_sample(torch.from_numpy(batch.sample_of_token[columns])),
         )
     )
     loss.total.backward()

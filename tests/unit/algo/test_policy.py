@@ -1,6 +1,6 @@
-"""GRPO as an algorithm: what it needs, how it credits, and a loss that no split can change."""
+"""The policy-gradient algorithm: what it needs, how it credits, and a loss that no split can change."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from strop.algo.aggregate import token_weights
 from strop.algo.base import LossInputs
 from strop.algo.batch import make_batch
-from strop.algo.grpo import Grpo
 from strop.algo.open import open_algorithm
+from strop.algo.policy import PolicyGradient
 from strop.config.tree import Algo
 from strop.sample import Group, Prompt, Sample, Tokens
 
@@ -21,20 +21,24 @@ EVERYTHING = {"kl_loss_coef": 0.1, "entropy_coef": 0.01, "dual_clip": 3.0}
 
 
 def grpo(*, num_updates=1, **options):
-    return Grpo(Algo(**options), num_updates=num_updates)
+    return PolicyGradient(Algo(**options), num_updates=num_updates)
+
+
+COLUMNS = [spec.name for spec in fields(LossInputs) if spec.name.endswith("_N")]
 
 
 def random_inputs(n, *, seed=0, weight=None, dtype=torch.float64):
+    """Of one sample a token."""
     draw = torch.Generator().manual_seed(seed)
-    columns = {spec.name: torch.randn(n, generator=draw, dtype=dtype) for spec in fields(LossInputs)}
+    columns = {name: torch.randn(n, generator=draw, dtype=dtype) for name in COLUMNS}
     columns["weight_N"] = torch.full((n,), 1 / n, dtype=dtype) if weight is None else torch.tensor(weight)
     columns["logp_N"].requires_grad_()
     columns["entropy_N"].requires_grad_()
-    return LossInputs(**columns)
+    return LossInputs(**columns, sums=lambda value_N: value_N)
 
 
 def part_of(inputs, rows):
-    return LossInputs(**{spec.name: getattr(inputs, spec.name)[rows] for spec in fields(LossInputs)})
+    return replace(inputs, **{name: getattr(inputs, name)[rows] for name in COLUMNS})
 
 
 def step_batch(rewards, masks=None):
@@ -173,7 +177,8 @@ def test_masked_nan_does_not_poison_the_loss():  # SkyRL#1635: 0 · NaN
     nan = torch.nan
     logp = torch.tensor([-1.0, nan], requires_grad=True)
     column = torch.tensor([-1.0, nan])
-    inputs = LossInputs(logp, column, column, column, column.neg(), torch.tensor([1.0, 0.0]))
+    weight = torch.tensor([1.0, 0.0])
+    inputs = LossInputs(logp, column, column, column, column, column.neg(), weight, sums=lambda x: x)
     loss = grpo(**EVERYTHING).loss(inputs)
     loss.total.backward()
     assert torch.isfinite(loss.total)
@@ -207,7 +212,7 @@ def test_logged_kl_does_not_depend_on_its_coefficient():  # slime#2114: multipli
 def test_inputs_are_left_as_they_were():
     inputs, twin = random_inputs(5), random_inputs(5)
     grpo(**EVERYTHING).loss(inputs)
-    assert all(torch.equal(getattr(inputs, s.name), getattr(twin, s.name)) for s in fields(LossInputs))
+    assert all(torch.equal(getattr(inputs, name), getattr(twin, name)) for name in COLUMNS)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +233,8 @@ def test_every_option_changes_the_loss(option):
 def test_ratio_is_exactly_one_when_old_is_the_training_forward_itself():  # verl#3119
     logp = torch.tensor([-0.3, -2.7], requires_grad=True)
     advantage = torch.tensor([1.0, -2.0])
-    inputs = LossInputs(logp, logp.detach(), logp.detach(), logp.detach(), advantage, torch.full((2,), 0.5))
+    old = [logp.detach()] * 4
+    inputs = LossInputs(logp, *old, advantage, torch.full((2,), 0.5), sums=lambda x: x)
     loss = grpo().loss(inputs)
     loss.total.backward()
     assert loss.parts["pg_loss"].item() == 0.5

@@ -1,0 +1,115 @@
+"""The keys of `[algo]`: how rewards become gradients, a key for every convention on which frameworks differ.
+
+`algo.type` names a recipe: a set of defaults over these keys (`config/presets.py`), each of which can be set.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from strop.config.keys import Section, key
+
+Function = Annotated[str, Field(min_length=1)]
+KlType = Literal["k1", "k2", "k3", "low_var_kl"]
+
+
+class Correction(Section):
+    """Weights that make up for the sampler being another policy than the trainer's at the start of the step:
+    exp(old − behavior), detached, times the policy loss. Denominators do not change."""
+
+    type: Literal["none", "tis", "mis", "icepop", "decoupled"] = key("none")
+    """`tis`: weights are clipped into [low, high] (truncated importance sampling); `mis`: those outside are
+    0; `icepop`: the same with wider bounds (Ring-1T, arXiv:2510.18855); `decoupled`: unbounded
+    (arXiv:2110.00641). slime: --use-tis."""
+    level: Literal["token", "sequence", "geometric"] = key("token")
+    """The weight of a token: its own, the product over its sample, or the geometric mean over it."""
+    low: float | None = key(None, slime="--tis-clip-low", ge=0)
+    """Unset: 0 for `tis`, 0.5 for `mis` and `icepop`."""
+    high: float | None = key(None, slime="--tis-clip", gt=0)
+    """Unset: 2 for `tis` and `mis`, 5 for `icepop`."""
+    normalize: bool = key(False)
+    """Divide by the mean weight of the update's trained tokens; `old` is then scored in a pass of its own."""
+    reject: Literal["none", "token", "sequence", "geometric"] = key("none")
+    """Leave out tokens whose ratio at this level is outside [reject_low, reject_high]; may stand alone."""
+    reject_low: float = key(0.5, ge=0)
+    """… lowest ratio that is trained."""
+    reject_high: float = key(2.0, gt=0)
+    """… and the highest."""
+    veto: float | None = key(None, gt=0, lt=1)
+    """Leave out a sample in which the ratio of any token is below this; may stand alone."""
+
+
+class Algo(Section):
+    """How rewards become gradients. `type` is a recipe; every other key can be set beside it."""
+
+    type: Literal[
+        "grpo",
+        "dr_grpo",
+        "dapo",
+        "gspo",
+        "cispo",
+        "rloo",
+        "remax",
+        "reinforce_pp",
+        "reinforce_pp_baseline",
+    ] = key("grpo", slime="--advantage-estimator")
+    """A set of defaults for other keys, by name; the page of all keys lists them."""
+    advantage: Function = key("group", path="plugin")
+    """What a sample is worth beside others: `group`: less the mean of its group (arXiv:2402.03300);
+    `leave_one_out`: less the mean of the others in it (RLOO, arXiv:2402.14740); `greedy`: less the reward of
+    the greedy reply to the same prompt (ReMax, arXiv:2310.10505); `returns`: discounted sums of rewards to
+    come, without a baseline (REINFORCE++, arXiv:2501.03262); `rank`: its place in the order of the group; or
+    `file.py:name` of a function `(batch) ->
+    array`, one number a response token."""
+    normalize_std: bool = key(True)
+    """Of `group`: divide by the group's unbiased standard deviation + 1e-6; false is Dr. GRPO
+    (arXiv:2503.20783). slime: --disable-grpo-std-normalization."""
+    gamma: float = key(1.0, slime="--gamma", ge=0, le=1)
+    """Of `returns`: discount from one trained token to the next."""
+    kl_coef: float = key(0.0, slime="--kl-coef", ge=0)
+    """Weight of KL(policy ‖ reference) in the reward of every trained token: with `returns` in what is
+    summed, else taken from the token's advantage."""
+    kl_type: KlType = key("k1")
+    """Its estimator."""
+    whiten: Literal["none", "bessel", "population"] = key("none")
+    """Advantages less their mean, by their deviation, over the trained tokens of the whole step: `bessel`:
+    its variance is Σ / (n − 1) (slime, verl); `population`: Σ / n (OpenRLHF). slime:
+    --normalize-advantages."""
+    mask_truncated: bool = key(False)
+    """Samples that hit the maximum length are not trained, as if they were not there; their rewards still
+    count in baselines (DAPO's overlong filtering)."""
+    policy_loss: Function = key("clip", path="plugin")
+    """`clip`: PPO's clipped surrogate (arXiv:1707.06347); `gspo`, `gspo_token`: the ratio of the whole sample
+    (arXiv:2507.18071), `gspo_token` for advantages that differ within one; `cispo`: clipped weights that keep
+    every token's gradient (arXiv:2506.13585); or `file.py:name` of a function `(inputs) -> tensor`, the loss
+    of every token."""
+    old: Literal["trainer", "behavior"] = key("trainer")
+    """What the ratio is to: the trainer's own log-probs at the start of the step, or those that the sampler
+    recorded, which saves a pass; then the ratio corrects for the sampler as well.
+    slime: --use-rollout-logprobs."""
+    aggregation: Literal["token_mean", "seq_mean_token_mean", "seq_mean_token_sum", "seq_sum_const"] = key(
+        "token_mean"
+    )
+    """From per-token losses to one number; all denominators are of the whole update. `token_mean`: DAPO;
+    `seq_mean_token_mean`: the original GRPO and slime's default; `seq_sum_const`: Dr. GRPO, with
+    `rollout.max_response_tokens` as the constant. slime: --calculate-per-token-loss."""
+    clip_low: float = key(0.2, slime="--eps-clip", ge=0, le=1)
+    """The probability ratio is clipped below at 1 − this; 1: not at all."""
+    clip_high: float = key(0.28, slime="--eps-clip-high", ge=0)
+    """… and above at 1 + this (DAPO's clip-higher, arXiv:2503.14476)."""
+    dual_clip: float | None = key(None, slime="--eps-clip-c", gt=1)
+    """Of `clip`: for negative advantages the loss is at most this × |advantage| (arXiv:1912.09729)."""
+    kl_loss_coef: float = key(0.0, slime="--kl-loss-coef", ge=0)
+    """Weight of KL(policy ‖ reference) in the loss; the reference is the model that the run began with."""
+    kl_loss_type: KlType = key("k3", slime="--kl-loss-type")
+    """Its estimator; `low_var_kl` is k3 clamped to ±10. `k1` as a loss has no expected gradient."""
+    kl_unbiased: bool = key(False)
+    """Multiply the estimate by the ratio policy / old, gradient and all (DeepSeek-V3.2).
+    slime: --use-unbiased-kl."""
+    entropy_coef: float = key(0.0, slime="--entropy-coef", ge=0)
+    """Weight of the entropy bonus."""
+    opsm_delta: float | None = key(None, slime="--opsm-delta", ge=0)
+    """Tokens of negative advantage are left out where their sample's mean log-ratio behavior − policy is
+    above this (off-policy sequence masking, DeepSeek-V3.2, arXiv:2512.02556). slime: --use-opsm, with
+    1e-4."""
+    correction: Correction = key(Correction)
