@@ -33,8 +33,11 @@ class FusedTrunk:
     def __call__(self, ids_BT: Tensor, positions_BT: Tensor, attend: Attend) -> Tensor:
         """Hidden states [B, T, D] after the last norm."""
         part = fused_training if torch.is_grad_enabled() else fused_inference
-        x_ND = F.embedding(ids_BT.flatten(), self._embedding)
-        shared = self._shared(x_ND, positions_BT.expand_as(ids_BT))
+        num_tokens = ids_BT.numel()
+        more = part.columns_beside(num_tokens)
+        x_ND = F.embedding(F.pad(ids_BT.flatten(), (0, more)), self._embedding)
+        positions_N = F.pad(positions_BT.expand_as(ids_BT).flatten(), (0, more))
+        shared = self._shared(x_ND, positions_N, num_tokens)
         with torch.autocast("cpu", enabled=False):
             x_DN = columns(x_ND.to(wide_type(x_ND.dtype)))
             for index, layer in enumerate(self._layers):
@@ -42,15 +45,16 @@ class FusedTrunk:
                 q, k, v = (heads_NHE.unflatten(0, ids_BT.shape).transpose(1, 2) for heads_NHE in heads)
                 seen_BTHE = attend(index, q, k, v, layer.rule).transpose(1, 2)
                 x_DN = part.rest(x_DN, seen_BTHE.flatten(2).flatten(0, 1), layer, shared)
-            hidden_ND = part.last(x_DN, self._norm).to(x_ND.dtype)
+            hidden_ND = part.last(x_DN, self._norm)[:num_tokens].to(x_ND.dtype)
         return hidden_ND.view(*ids_BT.shape, -1)
 
-    def _shared(self, x_ND: Tensor, positions_BT: Tensor) -> Pass:
+    def _shared(self, x_ND: Tensor, positions_N: Tensor, num_tokens: int) -> Pass:
         wide = wide_type(x_ND.dtype)
-        cos_1NE, sin_1NE = self._rotary(x_ND.to(wide), positions_BT.reshape(1, -1))
+        cos_1NE, sin_1NE = self._rotary(x_ND.to(wide), positions_N[None])
         half = cos_1NE.shape[-1] // 2  # both halves are the same
         narrowed = torch.is_autocast_enabled("cpu")
         return Pass(
+            num_tokens=num_tokens,
             cos_N1E=cos_1NE[0, :, None, :half].contiguous(),
             sin_N1E=sin_1NE[0, :, None, :half].contiguous(),
             dtype=torch.bfloat16 if narrowed else x_ND.dtype,

@@ -72,6 +72,8 @@ class Layer:
 class Pass:
     """What all layers of one forward pass share."""
 
+    num_tokens: int
+    """That attend. There may be more columns, which make products of an even size: their gradients are 0."""
     cos_N1E: Tensor
     sin_N1E: Tensor
     """Of each token's angles; E: of half a head."""

@@ -27,9 +27,17 @@ def columns(x_NI: Tensor) -> Tensor:
     return x_NI.t().contiguous()
 
 
-def product(weight_OI: Tensor, x_IN: Tensor, bias_O: Tensor | None = None) -> Tensor:
-    """[O, N]"""
-    out_ON = _wide(_multiplied(*_operands(weight_OI, x_IN)))
+def product(
+    weight_OI: Tensor, x_IN: Tensor, bias_O: Tensor | None = None, *, out_ON: Tensor | None = None
+) -> Tensor:
+    """[O, N]; written to `out`, if given."""
+    weight_OI, x_IN = _operands(weight_OI, x_IN)
+    if out_ON is not None and weight_OI.dtype is out_ON.dtype:
+        torch.mm(weight_OI, x_IN, out=out_ON)
+    elif out_ON is not None:
+        out_ON.copy_(_multiplied(weight_OI, x_IN))
+    else:
+        out_ON = _wide(_multiplied(weight_OI, x_IN))
     return out_ON if bias_O is None else out_ON.add_(bias_O[:, None])
 
 
@@ -70,6 +78,11 @@ def outer(grad_ON: Tensor, x_IN: Tensor, dtype: torch.dtype, *, onto_OI: Tensor 
 def wide_type(dtype: torch.dtype) -> torch.dtype:
     """Of what lies between products."""
     return torch.promote_types(dtype, torch.float32)
+
+
+def factor(x: Tensor) -> Tensor:
+    """The same numbers in the type in which the machine multiplies them fastest."""
+    return x if multiplies_bfloat16() else _wide(x)
 
 
 @cache

@@ -15,11 +15,14 @@ from numpy.typing import NDArray
 from strop.algo.batch import Batch
 from strop.kept import Kept
 
-BLOCK_TOKENS = 512
-"""A bundle of at most this many tokens attends in one masked product; longer ones go sample by sample, as
-the mask of a product grows with the square of its tokens."""
+BLOCK_TOKENS = 128
+"""A bundle of at most this many tokens attends in one masked product, a longer one in several: most of what a
+product of many samples computes is masked."""
 STEM_TOKENS = 16
 """A shorter beginning of different prompts is not worth another product in every layer."""
+REST_TOKENS = 512
+"""A prompt that goes on for longer after a common beginning has one of its own: the mask of its rest would
+take more than what it shares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +91,9 @@ class _Filling:
 
     @property
     def stem(self) -> int:
-        """Tokens that are there once for all prompts. The mask of a long rest would take more than that."""
+        """Tokens that are there once for all prompts."""
         pays = len(self.bundles) > 1 and self.common >= STEM_TOKENS
-        return self.common if pays and self.longest - self.common <= BLOCK_TOKENS else 0
+        return self.common if pays and self.longest - self.common <= REST_TOKENS else 0
 
     @property
     def tokens(self) -> int:
