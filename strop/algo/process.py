@@ -59,5 +59,5 @@ def step_gains(score_S: NDArray[np.floating[Any]], *, start: float) -> NDArray[n
 def monte_carlo_labels(is_right_SR: NDArray[np.bool_], *, kind: StepLabel) -> NDArray[np.float64]:
     """[S] from R ≥ 1 completions that go on from each step: `soft` the share that ends right, `hard` 1 if any
     does (arXiv:2312.08935)."""
-    right = is_right_SR.any(axis=1) if kind == "hard" else is_right_SR.mean(axis=1)
-    return right.astype(np.float64)
+    right_S = is_right_SR.any(axis=1) if kind == "hard" else is_right_SR.mean(axis=1)
+    return np.asarray(right_S, np.float64)

@@ -17,6 +17,13 @@ def pass_at(k: int, *, samples: int, passed: int) -> float:
     return 1 - math.comb(samples - passed, k) / math.comb(samples, k)
 
 
+def pass_all(k: int, *, samples: int, passed: int) -> float:
+    """pass^k of one prompt: the chance that all of k samples pass, C(c, k) / C(n, k) (τ-bench,
+    arXiv:2406.12045 §4); `samples` are at least k."""
+    assert 1 <= k <= samples, f"pass^{k} of {samples} samples"
+    return math.comb(passed, k) / math.comb(samples, k)
+
+
 def ks(samples: int) -> list[int]:
     """The k that are told of so many samples a prompt: 1, 2, 4, … and `samples` itself."""
     powers = [2**i for i in range(samples.bit_length()) if 2**i < samples]
