@@ -26,7 +26,7 @@ from harness import (
 
 NAME = "engine_vs_bound"
 WANTS = {"float32": 0.6, "bfloat16": 0.55}
-MINUTES = 13
+MINUTES = 10
 REPEATS = 3
 PROMPT_TOKENS = 110
 
@@ -68,7 +68,7 @@ def bench() -> Iterator[dict[str, Any]]:
             ) as side:
                 side(**WARM_UP)
                 for sequences in (64, 128):
-                    shape = Shape(sequences, 32, 6) if is_slow else Shape(sequences, 8, 64)
+                    shape = Shape(sequences, 32, 6) if is_slow else Shape(sequences, 8, 48)
                     yield _line(side, dtype, threads, shape)
 
 

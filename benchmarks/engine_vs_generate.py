@@ -6,7 +6,7 @@ sizes are tried downwards and upwards for as long as the next is faster; a row's
 cache is the same at every size, so that steps early in a response stand for all.
 
 Batches do not know of each other, and all of them thrice would take more than an hour. So the engine does all
-of the work three times, and `generate` beside it three parts that share no batch, each every ninth of them. A
+of the work three times, and `generate` beside it three parts that share no batch, each every 18th of them. A
 part's seconds count for the whole in proportion to the tokens that it computes, padding among them, weighed
 by what a prompt's token and a step cost in the probe; `share` is how much of the whole was done.
 """
@@ -31,7 +31,7 @@ from harness import (
 
 NAME = "engine_vs_generate"
 WANT = 3
-MINUTES = 16
+MINUTES = 12
 REPEATS, MAX_TOKENS = 3, 40960
 PROMPTS, SAMPLES = 64, 8
 ROWS, FIRST, STEPS = (8, 16, 32, 64, 128, 256, 512), 32, 9
@@ -71,7 +71,7 @@ def batches(work: Work, rows: int) -> list[Work]:
 
 
 def parts(work: Work, rows: int) -> list[Work]:
-    """Every ninth batch, thrice; all of the work thrice if there are fewer batches than three."""
+    """Every 18th batch, thrice; all of the work thrice if there are fewer batches than three."""
     whole = batches(work, rows)
     if len(whole) < REPEATS:
         return [work] * REPEATS
@@ -79,7 +79,7 @@ def parts(work: Work, rows: int) -> list[Work]:
         {
             **work,
             **{
-                key: [x for part in whole[i :: REPEATS**2] for x in part[key]]
+                key: [x for part in whole[i :: 6 * REPEATS] for x in part[key]]
                 for key in ("prompts", "lengths")
             },
         }

@@ -57,12 +57,12 @@ def _vllm(dtype: str, sequences: int) -> Side:
 
 
 def _probed(dtype: str, work: dict[str, Any]) -> dict[int, float]:
-    """Seconds by `max_num_seqs`, on a quarter of the lengths; none where all fit into the least."""
+    """Seconds by `max_num_seqs`, on an eighth of the lengths; none where all fit into the least."""
     tried = {}
     for sequences in SEQUENCES if sum(map(len, work["lengths"])) > SEQUENCES[0] else ():
         with _vllm(dtype, sequences) as side:
             side(**WARM_UP)
-            tried[sequences] = side(**shortened(work, 4))["seconds"]
+            tried[sequences] = side(**shortened(work, 8))["seconds"]
             say(f"  probe: {sequences} sequences {tried[sequences]:.1f} s")
     return tried
 

@@ -35,9 +35,9 @@ def test_parts_are_whole_batches_from_all_over_and_share_none(monkeypatch):
     bench = script("engine_vs_generate", monkeypatch)
     parts = bench.parts(work(64), 16)
     first = [[p for (p,) in part["prompts"]][:4] for part in parts]
-    assert first == [[0, 1, 18, 19], [2, 3, 20, 21], [4, 5, 22, 23]]
+    assert first == [[0, 1, 36, 37], [2, 3, 38, 39], [4, 5, 40, 41]]
     prompts = [p for part in parts for (p,) in part["prompts"]]
-    assert len(prompts) == len(set(prompts)) == 22
+    assert len(prompts) == len(set(prompts)) == 12
     assert all(n == [p + 1] * 8 for q in parts for (p,), n in zip(q["prompts"], q["lengths"], strict=True))
 
 
