@@ -50,7 +50,7 @@ def discounted_returns(
         inflow=_inflow(next_value_S, spans),
         chunk=chunk,
     )
-    return np.where(mask_N, spans.back(return_N), 0.0)
+    return spans.back(return_N) * mask_N
 
 
 def advantage_estimates(
@@ -72,34 +72,44 @@ def advantage_estimates(
     """
     value_N = trained_values(value_N, mask_N, name="value")
     gain_N = trained_values(reward_N, mask_N, name="reward")
-    in_order, mask_in_order = value_N[spans.order_N], mask_N[spans.order_N]
-    next_N = _next_values(in_order, mask_in_order, spans, _inflow(next_value_S, spans), chunk)
-    advantage_N = masked_scan(
-        gain_N[spans.order_N] + discount * next_N - in_order,
-        mask_N=mask_in_order,
-        weight=discount * trace,
-        last_places=spans.last_places,
-        chunk=chunk,
+    in_order_N = mask_N[spans.order_N]
+    delta_N = _differences(
+        gain_N[spans.order_N],
+        value_N[spans.order_N],
+        trained=np.flatnonzero(in_order_N),
+        spans=spans,
+        discount=discount,
+        inflow=_inflow(next_value_S, spans),
     )
-    advantage_N = np.where(mask_N, spans.back(advantage_N), 0.0)
+    advantage_N = masked_scan(
+        delta_N, mask_N=in_order_N, weight=discount * trace, last_places=spans.last_places, chunk=chunk
+    )
+    advantage_N = spans.back(advantage_N) * mask_N
     return Estimates(advantage_N=advantage_N, return_N=advantage_N + value_N)
 
 
-def _next_values(
+def _differences(
+    reward_N: NDArray[np.float64],
     value_N: NDArray[np.float64],
-    mask_N: NDArray[np.bool_],
+    *,
+    trained: NDArray[np.int64],
     spans: Spans,
+    discount: float,
     inflow: NDArray[np.float64],
-    chunk: int,
 ) -> NDArray[np.float64]:
-    """[N] the value of the next trained token, `inflow` where there is none; in the order of spans."""
-    here_N = masked_scan(
-        value_N, mask_N=mask_N, weight=0.0, last_places=spans.last_places, inflow=inflow, chunk=chunk
-    )
-    next_N = np.empty_like(here_N)
-    next_N[:-1] = here_N[1:]
-    next_N[spans.last_places] = inflow
-    return next_N
+    """[N] δ of the places `trained`, 0 at the others; all in the order of spans.
+
+    V_{t'} is the value of the next of them, and the inflow of the span for the last of it.
+    """
+    delta_N = np.zeros(len(value_N), np.float64)
+    if not len(trained):
+        return delta_N
+    next_value = np.append(value_N[trained[1:]], 0.0)
+    last = np.searchsorted(trained, spans.last_places, side="right") - 1
+    has_one = (last >= 0) & (trained[last] >= spans.offsets_R[spans.filled])
+    next_value[last[has_one]] = inflow[has_one]
+    delta_N[trained] = reward_N[trained] + discount * next_value - value_N[trained]
+    return delta_N
 
 
 def _inflow(next_value_S: NDArray[np.float64] | None, spans: Spans) -> NDArray[np.float64]:

@@ -40,11 +40,12 @@ def masked_scan(
 ) -> NDArray[np.float64]:
     """[N] `backward_scan` by `weight` in which an untrained token gains nothing and passes all on.
 
-    a = weight·m + (1 − m), b = gain·m. At each of `last_places` a sequence ends, and `inflow`, one for each,
-    is what comes to it from behind. An untrained token has the value of the next trained one of its sequence.
+    a = weight·m + (1 − m), b = gain·m; gains are finite, also where the mask is 0. At each of `last_places` a
+    sequence ends, and `inflow`, one for each, is what comes to it from behind. An untrained token has the
+    value of the next trained one of its sequence.
     """
-    decay_N = np.where(mask_N, weight, 1.0)
-    gained_N = np.where(mask_N, gain_N, 0.0)
+    decay_N = np.array([1.0, weight])[mask_N.view(np.uint8)]
+    gained_N = gain_N * mask_N
     gained_N[last_places] += decay_N[last_places] * inflow
     decay_N[last_places] = 0.0
     return backward_scan(decay_N, gained_N, chunk=chunk)
