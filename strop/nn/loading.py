@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from strop.errors import ConfigError, first_line
 from strop.nn import attention
 from strop.nn.fused import fused_trunk
+from strop.nn.head import next_logits
 from strop.nn.reading import read_llama, shape_of_llama
 
 _UNFIT = (
@@ -68,11 +69,8 @@ class CausalLM:
         self._fused = None
 
     def logits(self, hidden_ND: Tensor) -> Tensor:
-        """Next-token logits [N, V] in the model's dtype, capped."""
-        logits_NV = hidden_ND @ self.head_VD.T
-        if self.final_softcap is None:
-            return logits_NV
-        return self.final_softcap * torch.tanh(logits_NV / self.final_softcap)
+        """Next-token logits [N, V], capped; see `head.next_logits`."""
+        return next_logits(hidden_ND, self.head_VD, self.final_softcap)
 
     def named_parameters(self) -> list[tuple[str, nn.Parameter]]:
         """In the module's order; tied parameters once."""

@@ -64,7 +64,7 @@ def test_weights_hidden_states_and_gradients_are_transformers_own(kin, dtype):
     assert [name for name, _ in ours.named_parameters()] == [name for name, _ in theirs.named_parameters()]
     for model in (ours, theirs):
         model.use_modules()
-        model.logits(hidden(model).flatten(0, 1)).float().log_softmax(-1).square().mean().backward()
+        (hidden(model).flatten(0, 1) @ model.head_VD.T).float().log_softmax(-1).square().mean().backward()
     assert torch.equal(hidden(ours), hidden(theirs))
     for (name, own), (_, other) in zip(ours.named_parameters(), theirs.named_parameters(), strict=True):
         assert own.dtype == dtype
