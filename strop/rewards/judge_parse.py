@@ -10,10 +10,13 @@ from typing import Literal, cast
 
 Verdict = Literal["A", "B", "tie"]
 
-_TAG = re.compile(r"<\s*/?\s*(?:critique|scores|verdict)\b[^<>]{0,40}>?", re.IGNORECASE)
-_SCORES = re.compile(r"<critique>(.*)</critique>\s*<scores>\s*([0-9, ]{1,200}?)\s*</scores>\s*\Z", re.DOTALL)
-_VERDICT = re.compile(r"<verdict>\s*(A|B|tie)\s*</verdict>\s*\Z")
+_TAG = re.compile(r"<\s{0,8}/?\s{0,8}(?:critique|scores|verdict)\b[^<>]{0,40}>?", re.IGNORECASE)
+_SCORES = re.compile(r"<critique>(.*)</critique>\s*<scores>([0-9,\s]{1,200})</scores>\s*\Z", re.DOTALL)
+_VERDICT = re.compile(r"<verdict>\s{0,8}(A|B|tie)\s{0,8}</verdict>\s*\Z")
 _CRITIQUE = re.compile(r"<critique>(.*)</critique>", re.DOTALL)
+_TAGS_OF_SCORES = 4
+_TAGS_OF_VERDICT = 2
+"""Without those of a critique."""
 _MAX_DIGITS = 4
 _IN_PLACE = "(tag)"
 
@@ -27,8 +30,11 @@ def read_scores(generated: str, *, num: int, low: int = 1, high: int = 10) -> tu
     >>> read_scores("<critique>First is right.</critique><scores>7,4</scores>", num=2)
     (7, 4)
     """
+    # Tags are counted first: with few of them, no pattern below backtracks for long.
+    if len(_TAG.findall(generated)) != _TAGS_OF_SCORES:
+        return None
     found = _SCORES.search(generated)
-    if found is None or len(_TAG.findall(generated)) != len(("critique", "/critique", "scores", "/scores")):
+    if found is None:
         return None
     parts = [part.strip() for part in found[2].split(",")]
     if len(parts) != num or not all(part.isdigit() and len(part) <= _MAX_DIGITS for part in parts):
@@ -43,9 +49,11 @@ def read_verdict(generated: str) -> Verdict | None:
     >>> read_verdict("<critique>Both are wrong.</critique><verdict>tie</verdict>")
     'tie'
     """
-    found = _VERDICT.search(generated)
     tags = len(_TAG.findall(generated))
-    if found is None or tags != 2 + 2 * len(_CRITIQUE.findall(generated[: found.start()])):
+    if tags not in (_TAGS_OF_VERDICT, _TAGS_OF_VERDICT + 2):
+        return None
+    found = _VERDICT.search(generated)
+    if found is None or tags != _TAGS_OF_VERDICT + 2 * len(_CRITIQUE.findall(generated[: found.start()])):
         return None
     return cast(Verdict, found[1])
 

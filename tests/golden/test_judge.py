@@ -172,3 +172,14 @@ def test_no_tag_is_left_and_none_is_made_by_taking_one_out(response):
 def test_other_text_is_left_as_it_is():
     text = "if a < b and scores > 3: print('<b>verdict</b>')  # critique\n<score>"
     assert without_tags(text) == text
+
+
+@pytest.mark.parametrize(
+    "noise", ["<critique>", "</critique>", "<", " ", "<scores> 1", "<verdict>A</verdict> "]
+)
+def test_endless_repetition_is_read_in_linear_time(noise):
+    assert read_scores(noise * 50_000, num=2) is None
+    assert read_scores(f"<critique>x</critique><scores>7{noise * 50_000}</scores>", num=2) is None
+    assert read_scores(f"<critique><{noise * 50_000}</critique><scores>7,4,1</scores>", num=2) is None
+    assert read_verdict(noise * 50_000 + "x") is None
+    assert len(without_tags(noise * 50_000)) <= 50_000 * (len(noise) + 10)
