@@ -1,0 +1,240 @@
+"""What the keys of `[algo]` compose: advantages, penalties, masks, corrections and functions of one's own."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+import torch
+
+from strop.algo.base import LossInputs
+from strop.algo.batch import make_batch
+from strop.algo.global_advantages import reinforce_pp, reinforce_pp_baseline
+from strop.algo.policy import PolicyGradient
+from strop.algo.sequence import sums_by_sample
+from strop.algo.spans import Spans
+from strop.config.algo import Algo, Correction
+from strop.errors import PluginError
+from strop.sample import Group, Prompt, Sample, Status, Tokens
+
+COLUMNS = [spec.name for spec in fields(LossInputs) if spec.name.endswith("_N")]
+
+
+def algorithm(*, num_updates=1, **keys):
+    return PolicyGradient(Algo(**keys), num_updates=num_updates)
+
+
+def batch_of(rewards, lengths, *, group_size=2, num_updates=1):
+    samples = [
+        Sample(
+            index=i,
+            group_id=i // group_size,
+            sequence=Tokens.context([1]) + Tokens.drawn([5] * n, [-1.0] * n, [0] * n),
+            prompt_length=1,
+            reward=reward,
+            status=Status.COMPLETED,
+        )
+        for i, (reward, n) in enumerate(zip(rewards, lengths, strict=True))
+    ]
+    parts = [samples[at : at + group_size] for at in range(0, len(samples), group_size)]
+    groups = [Group(g, Prompt(id=str(g), messages=""), part) for g, part in enumerate(parts)]
+    return make_batch(groups, num_updates=num_updates, max_response_tokens=8, temperature=1.0)
+
+
+def with_kl(batch, kl):
+    batch.scored["ref"] = np.full(batch.num_tokens, -1.5, np.float32)
+    batch.scored["old"] = batch.scored["ref"] + np.array(kl, np.float32)
+    return batch
+
+
+def inputs_of(batch, *, logp, old=None, behavior=None):
+    n = batch.num_tokens
+    logp_N = torch.tensor(logp, dtype=torch.float64, requires_grad=True)
+    old_N = logp_N.detach() if old is None else torch.tensor(old, dtype=torch.float64)
+    return LossInputs(
+        logp_N=logp_N,
+        entropy_N=torch.zeros(n),
+        old_N=old_N,
+        ref_N=old_N,
+        behavior_N=old_N if behavior is None else torch.tensor(behavior, dtype=torch.float64),
+        advantage_N=torch.from_numpy(batch.advantage),
+        weight_N=torch.full((n,), 1 / n, dtype=torch.float64),
+        sums=sums_by_sample(torch.from_numpy(batch.sample_of_token)),
+        columns={name: torch.from_numpy(batch.scored[name]) for name in ("mean_weight",) if name in batch.scored},
+    )
+
+
+def gradient(algo, inputs):
+    return torch.autograd.grad(algo.loss(inputs).total, inputs.logp_N)[0]
+
+
+def test_kl_in_the_reward_gives_the_worked_values_of_reinforce_pp():
+    batch = with_kl(batch_of([1.0, 0.0], [3, 2], group_size=1), [0.1, 0.2, 0.3, 0.0, 0.4])
+    algo = algorithm(advantage="returns", whiten="bessel", kl_coef=0.1)
+    assert algo.needs == {"old", "ref"}
+    algo.credit(batch)
+    assert batch.advantage == pytest.approx([0.705651, 0.724027, 0.760780, -1.095229, -1.095229], abs=1e-5)
+
+
+@pytest.mark.parametrize("kl_coef", [0.0, 0.3])
+def test_the_keys_of_reinforce_pp_are_the_function_of_its_name(kl_coef):
+    kl = np.linspace(0, 1, 10)
+    batch = with_kl(batch_of([1.0, 0.0, 0.5, 2.0], [3, 2, 4, 1]), kl)
+    algorithm(advantage="returns", whiten="bessel", kl_coef=kl_coef, gamma=0.9).credit(batch)
+    expected = reinforce_pp(
+        batch.rewards,
+        kl,
+        mask_N=batch.mask,
+        spans=Spans.of_samples(batch.offsets),
+        kl_coef=kl_coef,
+        discount=0.9,
+        variance="bessel",
+    )
+    np.testing.assert_allclose(batch.advantage, expected.values_N, atol=1e-6)
+
+
+@pytest.mark.parametrize("kl_coef", [0.0, 0.3])
+def test_the_keys_of_its_form_with_a_baseline_are_the_function_of_its_name(kl_coef):
+    kl = np.linspace(0, 1, 10)
+    batch = with_kl(batch_of([1.0, 0.0, 0.5, 2.0], [3, 2, 4, 1]), kl)
+    algorithm(normalize_std=False, whiten="population", kl_coef=kl_coef).credit(batch)
+    expected = reinforce_pp_baseline(
+        batch.rewards,
+        kl,
+        groups=batch.groups,
+        trajectories=batch.trajectories,
+        mask_N=batch.mask,
+        offsets=batch.offsets,
+        kl_coef=kl_coef,
+        variance="population",
+    )
+    np.testing.assert_allclose(batch.advantage, expected.values_N, atol=1e-6)
+
+
+def test_without_a_baseline_discount_and_whitening_every_token_earns_the_reward():
+    batch = batch_of([1.0, 0.25], [3, 2], group_size=1)
+    algorithm(advantage="returns").credit(batch)
+    assert batch.advantage.tolist() == [1, 1, 1, 0.25, 0.25]
+
+
+def test_remax_compares_with_the_greedy_reply():
+    batch = batch_of([1.0, 0.0], [2, 1])
+    batch.greedy = {0: 0.75}
+    algo = algorithm(advantage="greedy")
+    algo.credit(batch)
+    assert algo.needs == {"greedy"}
+    assert batch.advantage.tolist() == [0.25, 0.25, -0.75]
+
+
+def test_truncated_samples_leave_the_mask_and_the_denominators_yet_count_in_the_baseline():
+    batch = batch_of([1.0, 0.0], [2, 2])
+    batch.samples[1].status = Status.TRUNCATED
+    algo = algorithm(mask_truncated=True, normalize_std=False)
+    algo.credit(batch)
+    assert batch.advantage.tolist() == [0.5, 0.5, -0.5, -0.5]
+    assert algo.weights(batch).tolist() == [0.5, 0.5, 0, 0]
+    assert algo.contributes(batch).tolist() == [True, False]
+
+
+def test_behavior_as_old_needs_no_pass_and_makes_the_ratio_to_the_sampler():
+    batch = batch_of([1.0, 0.0], [1, 1])
+    algo = algorithm(old="behavior", num_updates=4, normalize_std=False, clip_high=9.0)
+    assert algo.needs == set()
+    algo.credit(batch)
+    inputs = inputs_of(batch, logp=[-1.0, -1.0], behavior=[-1.2, -1.0])
+    assert gradient(algo, inputs)[0].item() == pytest.approx(-0.5 * 0.5 * np.exp(0.2), rel=1e-5)
+
+
+def test_a_correction_weighs_the_policy_loss_and_not_the_kl():
+    batch = batch_of([1.0, 0.0], [1, 1])
+    keys = {"normalize_std": False, "kl_loss_coef": 1.0, "kl_loss_type": "k2"}
+    plain, corrected = algorithm(**keys), algorithm(**keys, correction=Correction(type="tis", high=2.0))
+    plain.credit(batch)
+    inputs = inputs_of(batch, logp=[-1.0, -1.0], behavior=[-4.0, -1.0])
+    inputs = replace(inputs, ref_N=inputs.ref_N - 1)
+    parts, weighed = plain.loss(inputs).parts, corrected.loss(inputs).parts
+    assert weighed["kl_loss"] == parts["kl_loss"]
+    assert weighed["correction_clip_frac"].item() == pytest.approx(0.5)
+    assert weighed["pg_loss"].item() == pytest.approx((-0.5 * 2 + 0.5) / 2)
+
+
+def test_normalised_weights_have_mean_one_over_the_update():
+    batch = batch_of([1.0, 0.0, 1.0, 0.0], [2, 1, 3, 2], num_updates=2)
+    batch.scored["old"] = batch.behavior + np.linspace(-0.5, 0.6, batch.num_tokens, dtype=np.float32)
+    algo = algorithm(correction=Correction(type="tis", normalize=True))
+    assert algo.needs == {"old"}
+    algo.credit(batch)
+    for index in (0, 1):
+        rows = np.flatnonzero(batch.update[batch.sample_of_token] == index)
+        inputs = inputs_of(batch, logp=batch.scored["old"], behavior=batch.behavior)
+        part = replace(
+            inputs,
+            **{name: getattr(inputs, name)[rows] for name in COLUMNS},
+            sums=sums_by_sample(torch.from_numpy(batch.sample_of_token[rows])),
+            columns={name: column[rows] for name, column in inputs.columns.items()},
+        )
+        mean = algo.loss(part).parts["correction_weight"].item() / part.weight_N.sum().item()
+        assert mean == pytest.approx(1, rel=1e-5)
+
+
+def test_sequence_masking_leaves_out_far_tokens_of_negative_advantage():
+    batch = batch_of([1.0, 0.0], [2, 2])
+    algo = algorithm(opsm_delta=0.1, normalize_std=False)
+    algo.credit(batch)
+    far = inputs_of(batch, logp=[-1.0] * 4, behavior=[-0.5] * 4)
+    assert (gradient(algo, far) != 0).tolist() == [True, True, False, False]
+    near = inputs_of(batch, logp=[-1.0] * 4, behavior=[-1.0] * 4)
+    assert (gradient(algo, near) != 0).all()
+
+
+def test_gspo_takes_the_ratio_of_the_whole_sample():
+    batch = batch_of([1.0, 0.0], [3, 1])
+    algo = algorithm(
+        policy_loss="gspo", normalize_std=False, clip_high=1.0, aggregation="seq_mean_token_mean"
+    )
+    algo.credit(batch)
+    inputs = inputs_of(batch, logp=[-1.0, -1.0, -1.0, -1.0], old=[-1.1, -0.8, -1.4, -1.0])
+    assert gradient(algo, inputs)[0].item() == pytest.approx(-0.5 * np.exp(0.1) / 4, rel=1e-5)
+
+
+@pytest.fixture
+def mine(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "import numpy as np\n"
+        "def half(batch): return batch.spread(batch.rewards / 2)\n"
+        "def short(batch): return np.zeros(3)\n"
+        "def nan(batch): return np.full(batch.num_tokens, np.nan)\n"
+        "def plain(inputs): return -inputs.advantage_N * inputs.logp_N\n"
+        "def total(inputs): return (-inputs.advantage_N * inputs.logp_N).sum()\n"
+    )
+    return lambda name: f"{path}:{name}"
+
+
+def test_an_advantage_of_ones_own_is_used_as_it_is(mine):
+    batch = batch_of([1.0, 0.0], [2, 1])
+    algorithm(advantage=mine("half")).credit(batch)
+    assert batch.advantage.tolist() == [0.5, 0.5, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("short", r"expected an array of 3 .* got \[3\]"), ("nan", "token 0, .* is nan")]
+)
+def test_an_advantage_of_ones_own_that_cannot_be_one_is_named(mine, name, told):
+    batch = batch_of([1.0, 0.0], [2, 2 if name == "short" else 1])
+    told = told.replace("of 3", f"of {batch.num_tokens}")
+    with pytest.raises(PluginError, match=told):
+        algorithm(advantage=mine(name)).credit(batch)
+
+
+def test_a_policy_loss_of_ones_own_is_aggregated_like_any(mine):
+    batch = batch_of([1.0, 0.0], [1, 1])
+    algo = algorithm(policy_loss=mine("plain"), normalize_std=False)
+    algo.credit(batch)
+    assert gradient(algo, inputs_of(batch, logp=[-1.0, -2.0])).tolist() == [-0.25, 0.25]
+
+
+def test_a_policy_loss_that_is_one_number_is_refused(mine):
+    batch = batch_of([1.0, 0.0], [1, 1])
+    algo = algorithm(policy_loss=mine("total"))
+    with pytest.raises(PluginError, match=r"expected a tensor of 2 losses, got \[\]"):
+        algo.loss(inputs_of(batch, logp=[-1.0, -2.0]))
