@@ -151,7 +151,8 @@ class _ChunkedStats(torch.autograd.Function):
             logp_N[c] = z_VC.gather(0, target_N[None, c])[0] - log_sum_N[c]
             entropy_N[c] = log_sum_N[c] - e_VC.mul_(z_VC).sum(0) / sum_C
         ctx.save_for_backward(hidden_ND, weight_VD, target_N, log_sum_N, entropy_N)
-        ctx.distribution, ctx.waiting = of, waiting
+        # Memory that has been touched; only the loss lies between here and its use in the backward pass.
+        ctx.distribution, ctx.waiting, ctx.buffer = of, waiting, exp if waits else None
         return logp_N, entropy_N
 
     @staticmethod
@@ -162,7 +163,9 @@ class _ChunkedStats(torch.autograd.Function):
         of: Distribution = ctx.distribution
         waiting, ctx.waiting = ctx.waiting, []
         chunks = _chunks(len(target_N), len(weight_VD))
-        buffer = _buffer(hidden_ND, weight_VD, chunks[len(waiting) :])
+        buffer, ctx.buffer = ctx.buffer, None
+        if buffer is None:
+            buffer = _buffer(hidden_ND, weight_VD, chunks[len(waiting) :])
         grad_hidden_ND = torch.empty_like(hidden_ND)
         # At least float32: sums of bfloat16 would depend on the number of chunks.
         trained = ctx.needs_input_grad[1]  # beside adapters the head is frozen

@@ -8,6 +8,7 @@ from families import make_family
 from fresh import fresh
 from torch import nn
 
+from strop.nn import fused_training
 from strop.nn.attention import attention
 from strop.nn.fused_layer import CHUNK
 from strop.nn.loading import CausalLM, load_model
@@ -66,6 +67,7 @@ def test_gradients_are_those_of_the_modules(family, tmp_path):
 def test_gradients_add_up_over_passes_and_chunks(tiny):
     ids = IDS.repeat(9, 3)
     assert ids.numel() > CHUNK
+    assert fused_training.columns_beside(ids.numel()) > 0
     tiny.module.double()
     modules = of_modules(tiny)
     for model in (tiny, modules):
