@@ -94,7 +94,7 @@ def correct(
     if rules.weighting is not None:
         ratio_N = _ratios(log_ratio_N, rules.weighting.window.level, mask_N, sums)
         weight_N, clipped_N, rejected_N = _weigh(ratio_N, rules.weighting)
-        if mean_weight is not None and mean_weight > 0:
+        if mean_weight is not None:
             weight_N = weight_N / mean_weight
     if rules.rejection is not None:
         ratio_N = _ratios(log_ratio_N, rules.rejection.level, mask_N, sums)

@@ -108,6 +108,27 @@ def test_a_veto_drops_the_sample_and_no_other():
     assert found.rejected_N.tolist() == [False, False, False, True, True, False, False, False]
 
 
+@pytest.mark.parametrize(
+    "rules",
+    [
+        Rules(veto=0.5),
+        Rules(rejection=Window("sequence", 0.5, 2.0)),
+        Rules(rejection=Window("geometric", 0.5, 2.0)),
+    ],
+    ids=str,
+)
+def test_tool_tokens_of_a_rejected_sample_are_not_counted_as_rejected(rules):
+    mask = torch.tensor([True, False, True])
+    found = correct(
+        torch.tensor([-9.0, 0.0, -9.0]),
+        torch.full((3,), -1.0),
+        rules=rules,
+        mask_N=mask,
+        sums=sums_by_sample(torch.zeros(3, dtype=torch.int64)),
+    )
+    assert (found.rejected_N.tolist(), found.weight_N.tolist()) == ([True, False, True], [0, 1, 0])
+
+
 def test_a_token_outside_of_the_window_is_rejected_alone():
     found = correct(OLD, BEHAVIOR, rules=Rules(rejection=Window("token", 0.5, 2.0)), **WHERE)
     assert found.rejected_N.tolist() == [False, False, False, True, True, False, False, False]
