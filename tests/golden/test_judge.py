@@ -178,8 +178,8 @@ def test_other_text_is_left_as_it_is():
     "noise", ["<critique>", "</critique>", "<", " ", "<scores> 1", "<verdict>A</verdict> "]
 )
 def test_endless_repetition_is_read_in_linear_time(noise):
-    assert read_scores(noise * 50_000, num=2) is None
-    assert read_scores(f"<critique>x</critique><scores>7{noise * 50_000}</scores>", num=2) is None
-    assert read_scores(f"<critique><{noise * 50_000}</critique><scores>7,4,1</scores>", num=2) is None
-    assert read_verdict(noise * 50_000 + "x") is None
-    assert len(without_tags(noise * 50_000)) <= 50_000 * (len(noise) + 10)
+    assert read_scores(noise * 20_000, num=2) is None
+    assert read_scores(f"<critique>x</critique><scores>7{noise * 20_000}</scores>", num=2) is None
+    assert read_scores(f"<critique><{noise * 20_000}</critique><scores>7,4,1</scores>", num=2) is None
+    assert read_verdict(noise * 20_000 + "x") is None
+    assert len(without_tags(noise * 20_000)) <= 20_000 * (len(noise) + 10)
