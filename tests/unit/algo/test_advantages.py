@@ -128,6 +128,10 @@ def test_leave_one_out_of_equal_rewards_gives_exactly_zero():
     assert not left_out([0.1] * 7 + [0.3] * 3, groups=[0] * 7 + [1] * 3).any()
 
 
+def test_leave_one_out_has_nobody_to_compare_with_when_the_others_failed():
+    assert left_out([1, NAN, NAN]).tolist() == [0, 0, 0]
+
+
 def test_leave_one_out_of_one_is_refused():
     with pytest.raises(InputError, match=r"^group 3: 1 trajectory.*algo\.type = 'rloo' needs at least 2"):
         left_out([1], groups=[3])
