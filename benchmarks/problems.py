@@ -3,14 +3,20 @@
 import json
 from pathlib import Path
 
+INSTRUCTION = "\nReason in one or two short lines, then end with #### and the number."
+"""That of `examples/gsm8k`. Without it SmolLM2 does not come to an end: every response is as long as its cap."""
+
 
 def problems(data: str | None, num: int) -> list[dict[str, str]]:
-    """Prompts and labels: GSM8K's first where `data`, a folder, has them, else word problems of its kind."""
+    """Prompts and labels: GSM8K's first where `data`, a folder, has them, else word problems of its kind.
+
+    All prompts end with the instruction.
+    """
     file = Path(data or "/nowhere") / "gsm8k" / "train.jsonl"
     if not file.is_file():
         return [_made(n) for n in range(num)]
     read = [json.loads(line) for line in file.read_text().splitlines()[:num]]
-    return [{"prompt": row["question"], "label": row["answer"]} for row in read]
+    return [{"prompt": row["question"] + INSTRUCTION, "label": row["answer"]} for row in read]
 
 
 def _made(n: int) -> dict[str, str]:
@@ -20,4 +26,4 @@ def _made(n: int) -> dict[str, str]:
         f"the morning {gone} of the rolls are given away to children, and all the others are sold for 2 "
         "dollars each. How many dollars does the baker take in altogether by the end of the morning?"
     )
-    return {"prompt": question, "label": str(2 * (per_box * boxes - gone))}
+    return {"prompt": question + INSTRUCTION, "label": str(2 * (per_box * boxes - gone))}

@@ -10,14 +10,15 @@ from types import SimpleNamespace
 import pytest
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
-problems = runpy.run_path(str(BENCHMARKS / "problems.py"))["problems"]
+texts = runpy.run_path(str(BENCHMARKS / "problems.py"))
+problems, instruction = texts["problems"], texts["INSTRUCTION"]
 digits = runpy.run_path(str(BENCHMARKS / "peers" / "digits.py"))
 
 
 def test_both_sides_are_given_one_reward():
-    texts = ["4 + 4 = 8 ", "", "none"]
-    ours = [digits["of_sample"](SimpleNamespace(response=text)) for text in texts]
-    theirs = digits["of_completions"]([[{"role": "assistant", "content": text}] for text in texts])
+    responses = ["4 + 4 = 8 ", "", "none"]
+    ours = [digits["of_sample"](SimpleNamespace(response=text)) for text in responses]
+    theirs = digits["of_completions"]([[{"role": "assistant", "content": text}] for text in responses])
     assert ours == theirs == [0.3, 0.0, 0.0]
 
 
@@ -26,8 +27,8 @@ def test_problems_are_gsm8ks_where_the_data_is(tmp_path):
     rows = [{"question": f"What is {n}?", "answer": f"#### {n}"} for n in range(3)]
     (tmp_path / "gsm8k" / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert problems(str(tmp_path), 2) == [
-        {"prompt": "What is 0?", "label": "#### 0"},
-        {"prompt": "What is 1?", "label": "#### 1"},
+        {"prompt": "What is 0?" + instruction, "label": "#### 0"},
+        {"prompt": "What is 1?" + instruction, "label": "#### 1"},
     ]
 
 
