@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 INSTRUCTION = "\nReason in one or two short lines, then end with #### and the number."
-"""That of `examples/gsm8k`. Without it SmolLM2 does not come to an end: every response is as long as its cap."""
+"""That of `examples/gsm8k`. Without it nearly every response of SmolLM2 is as long as its cap."""
 
 
 def problems(data: str | None, num: int) -> list[dict[str, str]]:
