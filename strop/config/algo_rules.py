@@ -104,6 +104,16 @@ def _greedy_alone(view: View) -> Iterator[str]:
         )
 
 
+def _long_is_punished_once(view: View) -> Iterator[str]:
+    key, weights = "algo.mask_truncated", "reward.weights"
+    punishes = "overlong" in (view.config.reward.fn, *view.config.reward.weights)
+    if view.value(key) and punishes:
+        yield (
+            f'{view.at(key)}: {view.said(key)} does not train truncated samples, which the reward "overlong" '
+            f"({view.at(weights, 'reward.fn')}) punishes; remove one"
+        )
+
+
 RULES: tuple[Callable[[View], Iterator[str]], ...] = (
     _groups_of_one,
     _ratio_of_samples,
@@ -111,6 +121,7 @@ RULES: tuple[Callable[[View], Iterator[str]], ...] = (
     _kl_in_one_place,
     _windows_are_open,
     _greedy_alone,
+    _long_is_punished_once,
 )
 
 _WEIGHING = tuple(f"algo.correction.{name}" for name in ("level", "low", "high", "normalize"))

@@ -79,6 +79,11 @@ class RunReader:
         """The newest sound checkpoint."""
         return latest_checkpoint(self.path)
 
+    def greedy_samples(self, step: int) -> list[Sample]:
+        """The greedy replies that these were compared with; none where the algorithm compares otherwise."""
+        path = layout.greedy_path(self.path, step)
+        return read_samples(path) if path.exists() else []
+
     def _samples_path(self, step: int) -> Path:
         path = layout.samples_path(self.path, step)
         if not path.exists():

@@ -16,10 +16,11 @@ from strop.sample import Sample, Scores, Tokens
 
 PATH = str(Path(__file__).with_name("plugins_sample.py"))
 SECTIONS = [
-    *(Reward(fn=name) for name in sorted(BUILTIN.keys() - {"regex", "format", "remote"})),
+    *(Reward(fn=name) for name in sorted(BUILTIN.keys() - {"regex", "format", "overlong", "remote"})),
     *(Reward(fn=f"boxed_{name}") for name in ("exact", "f1", "gpqa", "gsm8k", "first_number")),
     Reward(fn="regex", options={"pattern": r"\d+"}),
     Reward(fn="format", options={"pattern": ".*"}),
+    Reward(fn="overlong", options={"limit": 20, "cache": 4}),
     Reward(weights={"exact": 1.0, "format": 0.1}, options={"format": {"pattern": ".*"}}),
     Reward(fn=f"{PATH}:length"),
     Reward(fn=f"{PATH}:length", options={"scale": 2.0}),

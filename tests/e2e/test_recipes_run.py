@@ -1,0 +1,105 @@
+"""Every recipe trains on real rollouts of a tiny model, and goes on where it was stopped."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strop.cli.main import main
+from strop.config.presets import PRESETS
+from strop.store.ledger import audit
+from strop.store.reader import RunReader
+from strop.telemetry.metrics import is_timing
+
+pytestmark = pytest.mark.slow
+
+FIRST_RUN = Path(__file__).parents[2] / "examples/first_run"
+SMALL = [
+    *("--rollout.batch_size", "4", "--rollout.samples_per_prompt", "4", "--rollout.max_response_tokens", "3"),
+    *("--eval.datasets", "[]", "--telemetry.sinks", "[]", "--runtime.threads", "1"),
+    *("--train.updates_per_step", "2"),
+]
+MINE = """
+def mixed(sample): return float(sum(sample.tokens) % 7)
+def centred(batch): return batch.spread(batch.rewards - batch.rewards.mean())
+def plain(inputs): return -inputs.advantage_N * inputs.logp_N
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(autouse=True)
+def _models(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STROP_HOME", str(home))
+
+
+def run(recipe: str, path: Path, *flags: str) -> RunReader:
+    mine = path.parent / "mine.py"
+    mine.write_text(MINE)
+    words = [*SMALL, "--reward.fn", f"{mine}:mixed", "--store.dir", str(path), *flags]
+    assert main(["train", str(FIRST_RUN / f"{recipe}.toml"), *words]) == 0
+    return RunReader(path)
+
+
+def numbers(reader: RunReader) -> list[dict[str, Any]]:
+    return [{name: v for name, v in row.items() if not is_timing(name)} for row in reader.metrics()]
+
+
+def weights(reader: RunReader) -> bytes:
+    checkpoint = reader.checkpoint()
+    assert checkpoint is not None
+    return (checkpoint.path / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("recipe", PRESETS)
+def test_a_recipe_that_is_resumed_equals_one_that_was_not(recipe: str, tmp_path: Path) -> None:
+    whole = run(recipe, tmp_path / "whole", "--loop.steps", "4")
+    run(recipe, tmp_path / "parted", "--loop.steps", "2")
+    parted = run(recipe, tmp_path / "parted", "--loop.steps", "4", "--resume")
+    assert all(row["train/grad_norm"] > 0 for row in whole.metrics())
+    assert numbers(parted) == numbers(whole)
+    assert weights(parted) == weights(whole)
+    assert all(audit(reader.ledger()).is_balanced for reader in (whole, parted))
+
+
+def test_greedy_replies_are_stored_beside_the_samples(tmp_path: Path) -> None:
+    reader = run("remax", tmp_path / "run", "--loop.steps", "2")
+    for step in range(2):
+        greedy, samples = reader.greedy_samples(step), reader.samples(step)
+        assert (len(greedy), len(samples)) == (4, 16)
+        assert {sample.group_id for sample in greedy} == {sample.group_id for sample in samples}
+        assert not {sample.index for sample in greedy} & {sample.index for sample in samples}
+        baseline = {sample.group_id: sample.reward for sample in greedy}
+        given = reader.advantages(step)
+        for sample in samples:
+            assert sample.reward is not None
+            expected = sample.reward - baseline[sample.group_id]
+            assert given[sample.index].tolist() == pytest.approx([expected] * sample.response_length)
+    assert reader.metrics()[0]["reward/greedy"] is not None
+
+
+def test_a_function_of_ones_own_is_trained_with(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    flags = ["--algo.advantage", f"{mine}:centred", "--algo.policy_loss", f"{mine}:plain"]
+    own = run("grpo", tmp_path / "own", "--loop.steps", "2", *flags)
+    assert weights(own) != weights(run("grpo", tmp_path / "plain", "--loop.steps", "2"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "metric"),
+    [
+        ("--algo.kl_coef 0.1", "train/kl_loss"),
+        ("--algo.correction.type tis --engine.dtype bfloat16", "train/correction_clip_frac"),
+        ("--algo.correction.type icepop --algo.correction.normalize", "train/correction_weight"),
+        ("--algo.correction.reject geometric --algo.correction.veto 1e-4", "train/correction_reject_frac"),
+        ("--algo.opsm_delta 1e-4", "train/opsm_frac"),
+        ("--algo.old behavior", "train/mismatch_k3"),
+        ("--algo.old behavior --algo.kl_coef 0.1 --algo.advantage returns --algo.gamma 0.9", "train/kl_loss"),
+    ],
+)
+def test_what_a_key_adds_is_measured(flags: str, metric: str, tmp_path: Path) -> None:
+    rows = run("grpo", tmp_path / "run", "--loop.steps", "2", *flags.split()).metrics()
+    assert all(isinstance(row[metric], float) for row in rows)
