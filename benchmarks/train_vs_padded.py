@@ -6,14 +6,15 @@ them for its metrics, at its best number of rows, which is found on half of the 
 in turn; the gradients of the last turn are compared, and of every number of rows those on the half.
 """
 
+import json
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from harness import interleaved, line_of, print_lines, ratio_of, say, watched
-from torch import Tensor
-from training import batch, model, peak_gib, seconds
+from torch import Tensor, nn
+from training import batch, model, model_dir, peak_gib, seconds
 
 from strop.algo.batch import Batch
 from strop.config.tree import Train
@@ -32,15 +33,23 @@ NUM_PROMPTS, REPEATS, ROWS = 4, 3, (4, 8, 16)
 
 def shared(made: CausalLM, data: Batch) -> None:
     """Gradients of Σ advantage · log-prob."""
-    made.module.set_attn_implementation("strop")
     for packed in pack(data, range(len(data.samples)), max_tokens=Train().max_tokens_per_device):
         stats = packed_stats(made, packed, temperature=1.0, dtype=torch.float32)
         (stats.logp_N * torch.from_numpy(data.advantage[packed.columns])).sum().backward()
 
 
-def padded(made: CausalLM, data: Batch, rows: int, most: int | None = None) -> None:
+def peer() -> nn.Module:
+    """transformers' own modules, with the same weights."""
+    from transformers import AutoModelForCausalLM  # not at the top: our side's peak memory is without it
+
+    made: nn.Module = AutoModelForCausalLM.from_pretrained(
+        model_dir(), dtype=torch.float32, attn_implementation="sdpa"
+    )
+    return made
+
+
+def padded(module: nn.Module, data: Batch, rows: int, most: int | None = None) -> None:
     """The same gradients, `rows` samples at a time; of no more than the first `most` samples, if given."""
-    made.module.set_attn_implementation("sdpa")
     longest = max(s.prompt_length for s in data.samples)
     completion = max(s.response_length for s in data.samples)
     ids_ST = torch.zeros(len(data.samples), longest + completion, dtype=torch.long)
@@ -51,7 +60,7 @@ def padded(made: CausalLM, data: Batch, rows: int, most: int | None = None) -> N
         advantage_SC[row, : sample.response_length] = torch.from_numpy(data.advantage[data.tokens_of(row)])
     for start in range(0, len(ids_ST) if most is None else most, rows):
         part = slice(start, start + rows)
-        logits_BCV = made.module(
+        logits_BCV = module(
             input_ids=ids_ST[part],
             attention_mask=seen_ST[part],
             logits_to_keep=completion + 1,
@@ -71,7 +80,7 @@ def _selected(logits_BCV: Tensor, ids_BC: Tensor) -> Tensor:
     return chosen_BC - torch.stack([torch.logsumexp(one_CV, -1) for one_CV in logits_BCV])
 
 
-def _gradients(made: CausalLM) -> dict[str, Tensor]:
+def _gradients(made: CausalLM | nn.Module) -> dict[str, Tensor]:
     taken = {n: p.grad for n, p in made.named_parameters() if p.grad is not None}
     for _, parameter in made.named_parameters():
         parameter.grad = None
@@ -84,13 +93,9 @@ def _difference(a: dict[str, Tensor], b: dict[str, Tensor]) -> float:
     return max(float((a[n] - b[n]).abs().max()) for n in a) / largest
 
 
-def _prepared(num_prompts: int = NUM_PROMPTS) -> tuple[CausalLM, Batch]:
-    made = model()
-    return made, _data(made, num_prompts)
-
-
-def _data(made: CausalLM, num_prompts: int) -> Batch:
-    data = batch(num_prompts, made.vocab_size)
+def _data(num_prompts: int = NUM_PROMPTS) -> Batch:
+    vocabulary: int = json.loads((model_dir() / "config.json").read_text())["vocab_size"]
+    data = batch(num_prompts, vocabulary)
     data.advantage[:] /= data.num_tokens
     return data
 
@@ -103,34 +108,36 @@ def _equal(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> float:
     return difference
 
 
-def _probed(made: CausalLM) -> dict[int, float]:
+def _probed(made: CausalLM, theirs: nn.Module) -> dict[int, float]:
     """Seconds by rows."""
-    data, tried = _data(made, NUM_PROMPTS // 2), {}
+    data, tried = _data(NUM_PROMPTS // 2), {}
     shared(made, data)
     ours = _gradients(made)
+    padded(theirs, data, min(ROWS), most=min(ROWS))  # first touches of memory, and what libraries put off
+    _gradients(theirs)
     for rows in ROWS:
-        tried[rows] = seconds(lambda rows=rows: padded(made, data, rows))
+        tried[rows] = seconds(lambda rows=rows: padded(theirs, data, rows))
         say(f"  probe: {rows} rows {tried[rows]:.1f} s")
-        _equal(ours, _gradients(made))
+        _equal(ours, _gradients(theirs))
     return tried
 
 
 def bench() -> list[dict[str, Any]]:
     """How many times as long the padded form takes."""
     torch.set_num_threads(2)
-    made, data = _prepared()
-    tried = _probed(made)
+    made, theirs, data = model(), peer(), _data()
+    tried = _probed(made, theirs)
     best, last = min(tried, key=lambda rows: tried[rows]), {}
 
-    def timed(side: str, work: Callable[[], None]) -> float:
+    def timed(side: str, of: CausalLM | nn.Module, work: Callable[[], None]) -> float:
         took = seconds(work)
-        last[side] = _gradients(made)
+        last[side] = _gradients(of)
         return took
 
     with watched() as details:
         sides = {
-            "shared": lambda: timed("shared", lambda: shared(made, data)),
-            "padded": lambda: timed("padded", lambda: padded(made, data, best)),
+            "shared": lambda: timed("shared", made, lambda: shared(made, data)),
+            "padded": lambda: timed("padded", theirs, lambda: padded(theirs, data, best)),
         }
         took = interleaved(sides, REPEATS)
     longest = max(s.prompt_length for s in data.samples) + max(s.response_length for s in data.samples)
@@ -150,11 +157,10 @@ def bench() -> list[dict[str, Any]]:
 def _once(side: str) -> None:
     """What `peak_gib` runs. From the second batch on there are gradients beside it: then memory is at its
     peak."""
-    made, data = _prepared()
     if side == "shared":
-        shared(made, data)
+        shared(model(), _data())
     else:
-        padded(made, data, int(side), most=2 * int(side))
+        padded(peer(), _data(), int(side), most=2 * int(side))
 
 
 if __name__ == "__main__":
