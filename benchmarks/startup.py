@@ -22,6 +22,8 @@ from quiet import watched
 from strop.config.home import models_dir
 
 NAME = "startup"
+WANT = 0.5
+"""All the rest of a start takes no longer than torch and the weights do."""
 MINUTES = 5
 REPEATS = 3
 ROOT = Path(__file__).parents[1]
