@@ -18,6 +18,8 @@ from strop.sample import Group, Sample, Status
 _BARS = 8
 _WIDTH = 30
 _MOSTLY = 0.5
+_BESIDE_GROUPS = ("greedy", "returns")
+"""Values of `algo.advantage` that compare with something else than the samples of the group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +103,14 @@ def _lengths(prepared: Prepared, played: Played) -> Iterator[Finding]:
 
 
 def _learning(prepared: Prepared, played: Played) -> Iterator[Finding]:
-    """Groups whose rewards are equal have no gradient."""
+    """Groups whose rewards are equal have no gradient, where samples are compared with one another."""
     whole = [group for group in played.groups if len(group.rewards) == len(group.samples)]
     if not whole:
+        return
+    advantage = prepared.config.algo.advantage
+    if advantage in _BESIDE_GROUPS:
+        text = f'algo.advantage = "{advantage}" learns from groups of equal rewards too'
+        yield Finding(Level.OK, "learning", text)
         return
     equal = [group for group in whole if group.has_equal_rewards]
     text = f"{len(equal)} of {len(whole)} groups have equal rewards"

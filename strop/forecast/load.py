@@ -78,6 +78,7 @@ def load_of(config: Config, lengths: Lengths) -> Load:
         for section in config.eval.datasets
     }
     groups = rollout.batch_size + rollout.over_sample
+    played = group + (config.algo.advantage == "greedy")
     fed = lengths.prompt + group * max(
         0.0, lengths.response - 1
     )  # the last token of a response predicts none
@@ -86,7 +87,7 @@ def load_of(config: Config, lengths: Lengths) -> Load:
     micro = min(update, max(float(config.train.max_tokens_per_device), alone))
     return Load(
         rollout=_rows(
-            config, lengths.prompts, groups=groups, size=group, response=rollout.max_response_tokens
+            config, lengths.prompts, groups=groups, size=played, response=rollout.max_response_tokens
         ),
         evals=evals,
         update_tokens=round(update),

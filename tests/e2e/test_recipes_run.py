@@ -65,6 +65,18 @@ def test_a_recipe_that_is_resumed_equals_one_that_was_not(recipe: str, tmp_path:
     assert all(audit(reader.ledger()).is_balanced for reader in (whole, parted))
 
 
+@pytest.mark.parametrize("recipe", PRESETS)
+def test_a_recipe_learns_the_first_task(recipe: str, tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    words = ["--telemetry.sinks", "[]", "--runtime.threads", "1", "--store.dir", str(path)]
+    assert main(["train", str(FIRST_RUN / f"{recipe}.toml"), *words]) == 0
+    summary = RunReader(path).summary()
+    assert summary is not None
+    digits = summary["eval"]["digits"]
+    assert digits["start"]["mean"] < 0.1
+    assert digits["end"]["mean"] >= 0.8
+
+
 def test_greedy_replies_are_stored_beside_the_samples(tmp_path: Path) -> None:
     reader = run("remax", tmp_path / "run", "--loop.steps", "2")
     for step in range(2):

@@ -116,6 +116,14 @@ def test_without_a_baseline_discount_and_whitening_every_token_earns_the_reward(
     assert batch.advantage.tolist() == [1, 1, 1, 0.25, 0.25]
 
 
+def test_a_sample_of_which_nothing_is_trained_is_nothing_to_reinforce_pp():  # slime's run ended
+    batch = batch_of([1.0, 0.0, 0.5], [2, 1, 1], group_size=1)
+    batch.mask[:2] = False
+    algorithm(advantage="returns", whiten="bessel").credit(batch)
+    assert batch.advantage[:2].tolist() == [0, 0]
+    assert batch.advantage[2:] == pytest.approx([-0.707107, 0.707107], abs=1e-5)
+
+
 def test_remax_compares_with_the_greedy_reply():
     batch = batch_of([1.0, 0.0], [2, 1])
     batch.greedy = {0: 0.75}

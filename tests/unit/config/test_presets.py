@@ -12,6 +12,7 @@ from strop.config.schema import resolve
 from strop.config.show import from_json, to_json, to_toml
 from strop.config.values import load_values
 
+EXAMPLES = Path(__file__).parents[3] / "examples/first_run"
 BASE = ["--model", "tiny", "--loop.steps", "1", "--prompts.files", "/a"]
 
 
@@ -31,6 +32,13 @@ def test_every_recipe_is_a_run_of_known_keys(name: str) -> None:
         section, own = key.split(".")
         assert getattr(getattr(loaded.config, section), own) == value
         assert loaded.origins[key] == f"algo.type = {name}"
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_recipe_has_an_example_that_differs_by_nothing_else(name: str) -> None:
+    plain = settings_of(load_config([EXAMPLES / "run.toml"]))
+    found = differences(plain, settings_of(load_config([EXAMPLES / f"{name}.toml"])))
+    assert {difference.key for difference in found} <= {"name", "algo.type", *PRESETS[name]}
 
 
 def test_grpo_is_what_is_the_default_anyway() -> None:
