@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from strop.engines.local.capacity import rounded
@@ -14,11 +16,17 @@ class KVCache:
     """Keys and values [R, K, S, D] of every layer. Rows 0 … n − 1 are in use; freed rows are closed up. All
     layers have one shape: one with a sliding window keeps tokens that it will not look at again.
 
+    `keys_across`: the numbers of one dimension of a head lie side by side, token after token; many queries
+    then multiply the keys of a row in less time, but a token is slower to write.
+
     Entries that are not yet written are zeros or another sequence's: a masked key must still be a number.
     """
 
-    def __init__(self, *, layers: int, heads: int, head_dim: int, dtype: torch.dtype) -> None:
+    def __init__(
+        self, *, layers: int, heads: int, head_dim: int, dtype: torch.dtype, keys_across: bool
+    ) -> None:
         self._layers, self._heads, self._head_dim, self._dtype = layers, heads, head_dim, dtype
+        self._keys_across = keys_across
         self.keys: list[Tensor] = []
         self.values: list[Tensor] = []
         self.rows = 0
@@ -42,16 +50,29 @@ class KVCache:
         """Make room for `rows` sequences of `capacity` tokens, keeping the first `in_use` rows."""
         if in_use == 0:
             self.clear()  # before the new one is made: the two together would be the peak of the process
-        self.keys = [self._resized(i, self.keys, rows, capacity, in_use) for i in range(self._layers)]
-        self.values = [self._resized(i, self.values, rows, capacity, in_use) for i in range(self._layers)]
+        self.keys = self._resized(self.keys, rows, capacity, in_use, across=self._keys_across)
+        self.values = self._resized(self.values, rows, capacity, in_use, across=False)
         self.rows, self.capacity = rows, capacity
 
-    def _resized(self, layer: int, old: list[Tensor], rows: int, capacity: int, in_use: int) -> Tensor:
-        new_RKSD = torch.zeros(rows, self._heads, capacity, self._head_dim, dtype=self._dtype)
+    def _resized(
+        self, old: list[Tensor], rows: int, capacity: int, in_use: int, *, across: bool
+    ) -> list[Tensor]:
+        new = [self._empty(rows, capacity, across=across) for _ in range(self._layers)]
         if in_use:
             kept = min(capacity, self.capacity)
-            new_RKSD[:in_use, :, :kept] = old[layer][:in_use, :, :kept]
-        return new_RKSD
+            for new_RKSD, old_RKSD in zip(new, old, strict=True):
+                new_RKSD[:in_use, :, :kept] = old_RKSD[:in_use, :, :kept]
+        return new
+
+    def _empty(self, rows: int, capacity: int, *, across: bool) -> Tensor:
+        inner = (self._head_dim, capacity) if across else (capacity, self._head_dim)
+        new = torch.zeros(rows, self._heads, *inner, dtype=self._dtype)
+        return new.transpose(2, 3) if across else new
+
+    def places(self, tokens: NDArray[np.int64]) -> Tensor:
+        """[R · K] of a token of each of rows 0 … R − 1, by key head, among all [R, K, S]."""
+        at_RK = np.arange(len(tokens) * self._heads).reshape(-1, self._heads) * self.capacity
+        return torch.from_numpy((at_RK + tokens[:, None]).ravel())
 
     def copy_row(self, source: int, target: int, length: int) -> None:
         """Give row `target` the first `length` tokens of row `source`."""

@@ -27,9 +27,13 @@ class Decoder:
         self.model = model
         self.prefixes, self.own = (
             KVCache(
-                layers=model.num_layers, heads=model.num_kv_heads, head_dim=model.head_dim, dtype=model.dtype
+                layers=model.num_layers,
+                heads=model.num_kv_heads,
+                head_dim=model.head_dim,
+                dtype=model.dtype,
+                keys_across=is_shared,
             )
-            for _ in range(2)
+            for is_shared in (True, False)
         )
 
     def prefill(self, new: Sequence[Prefix], known: Sequence[Prefix]) -> None:
@@ -51,7 +55,7 @@ class Decoder:
                     outs.append(attention(q, k, v, rule, is_causal=True))
                     continue
                 slot, length = part.prefix.slot, len(part.prefix.ids)
-                all_k = self.prefixes.keys[layer][None, slot, :, :length]
+                all_k = self.prefixes.keys[layer][None, slot, :, :length].contiguous()
                 all_v = self.prefixes.values[layer][None, slot, :, :length]
                 outs.append(attention(q, all_k, all_v, rule, mask=_windowed(mask, part, rule.window)))
             return torch.cat(outs, 2)
@@ -85,14 +89,14 @@ class Decoder:
         """Feed one token to each of rows 0 … B − 1, at place `own` after its prefix; the next one's logits
         [B, V]. `lengths` are those of the prefixes in slots 0 … S − 1."""
         num_rows, num_slots = len(ids), len(lengths)
-        rows_B, own_B = torch.arange(num_rows), torch.from_numpy(own)
+        place = self.own.places(own)
         rows = rows_at(prefix_of_row, lengths, own)
         before, mine = slice(rows.prefix_tokens), slice(rows.own_tokens)
 
         def attend(layer: int, q_BH1D: Tensor, k_BK1D: Tensor, v_BK1D: Tensor, rule: Rule) -> Tensor:
             keys, values = self.own.keys[layer], self.own.values[layer]
-            keys[rows_B, :, own_B] = k_BK1D[:, :, 0]
-            values[rows_B, :, own_B] = v_BK1D[:, :, 0]
+            for cache, new in ((keys, k_BK1D), (values, v_BK1D)):
+                cache.view(-1, self.model.head_dim)[place] = new.reshape(-1, self.model.head_dim)
             shared_k, shared_v = self.prefixes.keys[layer], self.prefixes.values[layer]
             out_BHD = shared_attention(
                 q_BH1D[:, :, 0],
