@@ -147,6 +147,8 @@ class Sample:
     trajectory_id: int = -1
     """Samples of one trajectory share it; baselines and denominators are per trajectory. −1: `index`."""
     policy: str = "policy"
+    role: str = ""
+    """What it is in its group, where data gives the group: `chosen`, `rejected`, `desirable`, …"""
     prompt: str | list[Message] = ""
     label: Any = None
     sequence: Tokens = field(default_factory=lambda: _NO_TOKENS)

@@ -29,9 +29,10 @@ _COLUMNS: dict[str, type[np.generic]] = {
 class Tokens:
     """T tokens: int32 ids, bool sampled, bool mask, float32 behavior, int32 versions; all of length T.
 
-    `sampled`: made by the policy. `mask`: trained, a subset of sampled. `behavior`: log-prob under the
-    effective sampling distribution, NaN where not sampled. `versions`: of the weights that sampled the
-    token, −1 where not sampled. The arrays are read-only.
+    `sampled`: made by the policy. `mask`: trained, a subset of sampled, or of all tokens where the policy
+    made none: then they are given by data. `behavior`: log-prob under the effective sampling distribution,
+    NaN where not sampled. `versions`: of the weights that sampled the token, −1 where not sampled. The arrays
+    are read-only.
     """
 
     ids: NDArray[np.int32]
@@ -68,7 +69,7 @@ class Tokens:
         with np.errstate(invalid="ignore"):
             rules = {
                 "ids must be ≥ 0": self.ids >= 0,
-                "mask may only hold where sampled does": self.mask <= self.sampled,
+                "mask may only hold where sampled does": (self.mask <= self.sampled) | ~self.sampled.any(),
                 "behavior must be a log-prob (finite, ≤ 0) where sampled": ~self.sampled
                 | ((self.behavior <= 0) & (self.behavior > -np.inf)),
                 "behavior must be NaN where not sampled": known <= self.sampled,
@@ -117,11 +118,33 @@ class Tokens:
             made._check()
         return made
 
+    @classmethod
+    def given(
+        cls, ids: Sequence[int] | NDArray[np.int32], mask: Sequence[bool] | NDArray[np.bool_]
+    ) -> "Tokens":
+        """Tokens that data gives, none of them made by the policy; those of `mask` are trained."""
+        never = cls.context(ids)
+        return cls(never.ids, never.sampled, np.array(mask, bool), never.behavior, never.versions)
+
+    @property
+    def is_given(self) -> bool:
+        """Whether what is trained was given by data instead of sampled."""
+        return bool(self.mask.any() and not self.sampled.any())
+
+    @property
+    def scored(self) -> NDArray[np.bool_]:
+        """Tokens whose log-prob the trainer computes: the sampled ones; of given tokens those that are
+        trained."""
+        return self.mask if self.is_given else self.sampled
+
     def __len__(self) -> int:
         return len(self.ids)
 
     def __add__(self, other: "Tokens") -> "Tokens":
-        return Tokens._whole(np.concatenate([getattr(self, n), getattr(other, n)]) for n in _COLUMNS)
+        made = Tokens._whole(np.concatenate([getattr(self, n), getattr(other, n)]) for n in _COLUMNS)
+        if self.is_given or other.is_given:  # well formed alone, not beside sampled tokens
+            made._check()
+        return made
 
     def after(self, start: int) -> "Tokens":
         """The tokens from position `start` on."""

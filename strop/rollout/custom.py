@@ -96,6 +96,8 @@ def _check_sample(sample: Sample, sampling: Sampling) -> None:
         raise ValueError("ctx.sample.status is still pending; set it to completed or truncated")
     if not 1 <= sample.prompt_length <= len(sample.sequence):
         raise ValueError(f"prompt_length = {sample.prompt_length} of {len(sample.sequence)} tokens")
+    if sample.sequence.is_given:
+        raise ValueError("none of the trained tokens was sampled; build the response with Tokens.drawn")
     if sample.response_length > sampling.max_tokens:
         raise ValueError(
             f"{sample.response_length} response tokens, rollout.max_response_tokens = {sampling.max_tokens}"

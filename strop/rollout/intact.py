@@ -79,6 +79,8 @@ def _problem(sample: Sample) -> str | None:
         return problem
     if status is Status.FAILED:
         return None if sample.error else "sample.status = failed without a sample.error that says how"
+    if sample.sequence.is_given:
+        return "a mask on tokens of which none was sampled"
     response: object = sample.response
     if not isinstance(response, str):
         return f"sample.response a {type(response).__name__}; expected text"

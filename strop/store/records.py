@@ -81,6 +81,7 @@ def sample_to_json(sample: Sample) -> Json:
         "prompt_id": sample.prompt_id,
         "trajectory_id": sample.trajectory_id,
         "policy": sample.policy,
+        "role": sample.role,
         "prompt": sample.prompt,
         "label": sample.label,
         "sequence": tokens_to_json(sample.sequence),

@@ -214,6 +214,10 @@ FAULTS = {
     "leaves it pending": (setting(status=Status.PENDING), "status is still pending"),
     "no prompt": (setting(prompt_length=0), "prompt_length = 0 of"),
     "prompt longer than the tokens": (setting(prompt_length=999), "prompt_length = 999 of"),
+    "trains what nobody sampled": (
+        setting(sequence=Tokens.given([1, 2], [False, True]), prompt_length=1),
+        "none of the trained tokens was sampled; build the response with Tokens.drawn",
+    ),
     "over budget": (pads, "61 response tokens, rollout.max_response_tokens = 60"),
     "marks it as failed": (setting(status=Status.FAILED), "set ctx.sample.status to failed"),
     "marks it as failed and says why": (setting(status=Status.FAILED, error="no page"), "no page"),
