@@ -202,6 +202,7 @@ def test_equal_policies_have_the_whole_sample_size():
 def test_one_huge_ratio_leaves_the_sample_size_of_one_token():
     metrics = mismatch_metrics(np.float32([0, -1, -1, -1]), np.float32([-1e6, -1, -1, -1]))
     assert metrics["train/mismatch_ess"] == pytest.approx(0.25)
+    assert metrics["train/mismatch_clip_frac"] == 0.25
 
 
 def test_overlong_punishment_falls_from_the_cache_on():
