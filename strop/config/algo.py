@@ -10,7 +10,7 @@ from pydantic import Field
 from strop.config.keys import Section, key
 
 Function = Annotated[str, Field(min_length=1)]
-KlType = Literal["k1", "k2", "k3", "low_var_kl"]
+KlType = Literal["k1", "k2", "k3", "low_var_kl", "k3+"]
 
 
 class Correction(Section):
@@ -102,7 +102,8 @@ class Algo(Section):
     kl_loss_coef: float = key(0.0, slime="--kl-loss-coef", ge=0)
     """Weight of KL(policy ‖ reference) in the loss; the reference is the model that the run began with."""
     kl_loss_type: KlType = key("k3", slime="--kl-loss-type")
-    """Its estimator; `low_var_kl` is k3 clamped to ±10. `k1` as a loss has no expected gradient."""
+    """Its estimator; `low_var_kl` is k3 clamped to ±10, `k3+` has the gradient of k2. `k1` as a loss has no
+    expected gradient."""
     kl_unbiased: bool = key(False)
     """Multiply the estimate by the ratio policy / old, gradient and all (DeepSeek-V3.2).
     slime: --use-unbiased-kl."""
