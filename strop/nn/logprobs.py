@@ -53,31 +53,31 @@ def token_stats(
     return TokenStats(*_ChunkedStats.apply(hidden_ND, weight_VD, target_N, distribution, waits))
 
 
-def _chunks(num_tokens: int, vocabulary: int) -> list[slice]:
+def chunks_of(num_tokens: int, vocabulary: int) -> list[slice]:
     size = max(1, CHUNK_BYTES // (4 * vocabulary))
     if size > EVEN:
         size -= size % EVEN
     return [slice(i, min(i + size, num_tokens)) for i in range(0, num_tokens, size)]
 
 
-def _buffer(hidden_ND: Tensor, weight_VD: Tensor, chunks: list[slice]) -> Tensor:
+def chunk_buffer(hidden_ND: Tensor, weight_VD: Tensor, chunks: list[slice]) -> Tensor:
     """For the logits of any of `chunks`, one after another."""
     tokens = max((c.stop - c.start for c in chunks), default=0)
     return torch.empty(tokens * len(weight_VD), dtype=wide_type(hidden_ND.dtype))
 
 
-def _part(buffer: Tensor, weight_VD: Tensor, at: slice) -> Tensor:
+def part_of(buffer: Tensor, weight_VD: Tensor, at: slice) -> Tensor:
     """[V, C] of a buffer, in one piece."""
     shape = len(weight_VD), at.stop - at.start
     return buffer[: shape[0] * shape[1]].view(shape)
 
 
-def _logits(
+def chunk_logits(
     hidden_ND: Tensor, weight_VD: Tensor, of: Distribution, at: slice, buffer: Tensor
 ) -> tuple[Tensor, Tensor | None]:
     """Into the buffer: logits less the largest of their token; and d logits / d products, where these differ.
     Outside of the kept set the most negative number: exp of it is 0, and its product with 0 too."""
-    z_VC, slope_VC = _part(buffer, weight_VD, at), None
+    z_VC, slope_VC = part_of(buffer, weight_VD, at), None
     if weight_VD.dtype == z_VC.dtype:
         torch.mm(weight_VD, hidden_ND[at].t(), out=z_VC)
     else:
@@ -134,18 +134,18 @@ class _ChunkedStats(torch.autograd.Function):
     def forward(  # noqa: PLR0913, PLR0917 - autograd passes them one by one
         ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, target_N: Tensor, of: Distribution, waits: bool
     ) -> tuple[Tensor, Tensor]:
-        chunks = _chunks(len(target_N), len(weight_VD))
-        exp = _buffer(hidden_ND, weight_VD, chunks)
+        chunks = chunks_of(len(target_N), len(weight_VD))
+        exp = chunk_buffer(hidden_ND, weight_VD, chunks)
         buffer, waiting = exp, []
         logp_N, entropy_N, log_sum_N = (exp.new_empty(len(target_N)) for _ in range(3))
         hidden, weight = factor(hidden_ND), factor(weight_VD)
         for i, c in enumerate(chunks):
             if i == 0 or (waits and i <= WAITING_CHUNKS):
-                buffer = _buffer(hidden_ND, weight_VD, chunks[i:])
-            z_VC, slope_VC = _logits(hidden, weight, of, c, buffer)
+                buffer = chunk_buffer(hidden_ND, weight_VD, chunks[i:])
+            z_VC, slope_VC = chunk_logits(hidden, weight, of, c, buffer)
             if waits and i < WAITING_CHUNKS:
                 waiting.append((z_VC, slope_VC))
-            e_VC = torch.exp(z_VC, out=_part(exp, weight_VD, c))
+            e_VC = torch.exp(z_VC, out=part_of(exp, weight_VD, c))
             sum_C = e_VC.sum(0)
             log_sum_N[c] = sum_C.log()
             logp_N[c] = z_VC.gather(0, target_N[None, c])[0] - log_sum_N[c]
@@ -162,10 +162,10 @@ class _ChunkedStats(torch.autograd.Function):
         hidden_ND, weight_VD, target_N, log_sum_N, entropy_N = ctx.saved_tensors
         of: Distribution = ctx.distribution
         waiting, ctx.waiting = ctx.waiting, []
-        chunks = _chunks(len(target_N), len(weight_VD))
+        chunks = chunks_of(len(target_N), len(weight_VD))
         buffer, ctx.buffer = ctx.buffer, None
         if buffer is None:
-            buffer = _buffer(hidden_ND, weight_VD, chunks[len(waiting) :])
+            buffer = chunk_buffer(hidden_ND, weight_VD, chunks[len(waiting) :])
         grad_hidden_ND = torch.empty_like(hidden_ND)
         # At least float32: sums of bfloat16 would depend on the number of chunks.
         trained = ctx.needs_input_grad[1]  # beside adapters the head is frozen
@@ -174,7 +174,7 @@ class _ChunkedStats(torch.autograd.Function):
             grad_weight_VD.zero_()
         hidden, weight = factor(hidden_ND), factor(weight_VD)
         for i, c in enumerate(chunks):
-            z_VC, slope_VC = waiting[i] if i < len(waiting) else _logits(hidden, weight, of, c, buffer)
+            z_VC, slope_VC = waiting[i] if i < len(waiting) else chunk_logits(hidden, weight, of, c, buffer)
             of_logp_C, of_entropy_C = (grad_N[c] / of.temperature for grad_N in (grad_logp_N, grad_entropy_N))
             _turn_into_gradients(z_VC, _Upstream(log_sum_N[c], entropy_N[c], of_logp_C, of_entropy_C))
             z_VC.scatter_add_(0, target_N[None, c], of_logp_C[None])
@@ -183,13 +183,13 @@ class _ChunkedStats(torch.autograd.Function):
             rounded_VC = factor(z_VC.to(weight_VD.dtype))
             grad_hidden_ND[c] = (weight.t() @ rounded_VC).t()
             if grad_weight_VD is not None:
-                _sum_into(grad_weight_VD, rounded_VC, hidden[c], is_first=i == 0)
+                sum_into(grad_weight_VD, rounded_VC, hidden[c], is_first=i == 0)
         if grad_weight_VD is not None:
             grad_weight_VD = grad_weight_VD.to(weight_VD.dtype)
         return grad_hidden_ND, grad_weight_VD, None, None, None
 
 
-def _sum_into(sum_VD: Tensor, left_VC: Tensor, right_CD: Tensor, *, is_first: bool) -> None:
+def sum_into(sum_VD: Tensor, left_VC: Tensor, right_CD: Tensor, *, is_first: bool) -> None:
     """The product is added to the sum, or is the sum if it is the first."""
     if sum_VD.dtype == left_VC.dtype:
         sum_VD.addmm_(left_VC, right_CD, beta=0 if is_first else 1)  # 0: what was in the memory is ignored
