@@ -1,21 +1,13 @@
 """A reward on another machine: each sample is posted to a server, which replies with what it is worth."""
 
-import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
-import aiohttp
-
-from strop.errors import RewardFailed, first_line
 from strop.rewards.base import RewardRefused
+from strop.rewards.server import Server
 from strop.sample import Sample
-
-_MAX_BYTES = 1 << 20
-_PASSING = {408, 425, 429}
-"""Client errors that another call may not meet."""
 
 
 @dataclass
@@ -28,58 +20,18 @@ class Remote:
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
-    _session: aiohttp.ClientSession | None = field(init=False, default=None, repr=False)
+    _server: Server = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"url = {self.url!r}: expected http://host… or https://host…")
+        self._server = Server(self.url, self.headers, expected="JSON, a number or a table of scores")
 
     async def __call__(self, sample: Sample) -> Any:
         """Of one finished sample. Raises RewardFailed."""
-        if self._session is None:
-            # Nothing between here and the server: no redirects, no proxy of the environment, no limit of its
-            # own on time or calls; those are reward.timeout_s and reward.concurrency.
-            self._session = aiohttp.ClientSession(
-                headers=self.headers,
-                connector=aiohttp.TCPConnector(limit=0),
-                timeout=aiohttp.ClientTimeout(total=None),
-            )
-        try:
-            status, body = await self._post(self._session, _question(sample))
-        except aiohttp.ClientError as failed:
-            raise RewardFailed(f"{self.url}: {type(failed).__name__}: {first_line(str(failed))}") from failed
-        return self._read(status, body)
+        return await self._server.post(_question(sample))
 
     async def close(self) -> None:
         """End the connections; a later call opens new ones."""
-        if self._session is not None:
-            session, self._session = self._session, None
-            await session.close()
-            await asyncio.sleep(0)
-
-    async def _post(self, session: aiohttp.ClientSession, question: bytes) -> tuple[int, bytes]:
-        headers = {"Content-Type": "application/json"}
-        async with session.post(self.url, data=question, headers=headers, allow_redirects=False) as reply:
-            body = bytearray()
-            async for chunk in reply.content.iter_chunked(1 << 16):
-                body += chunk
-                if len(body) > _MAX_BYTES:
-                    raise RewardRefused(f"{self.url}: the reply is longer than {_MAX_BYTES >> 20} MiB")
-            return reply.status, bytes(body)
-
-    def _read(self, status: int, body: bytes) -> Any:
-        said = body.decode(errors="replace")
-        if status >= 500 or status in _PASSING:
-            raise RewardFailed(f"{self.url}: HTTP {status}: {first_line(said, 100)}")
-        if status != 200:
-            raise RewardRefused(f"{self.url}: HTTP {status}: {first_line(said, 100)}")
-        try:
-            return json.loads(said)
-        except ValueError as wrong:
-            raise RewardRefused(
-                f"{self.url}: expected JSON, a number or a table of scores; got {first_line(said, 100)!r}"
-            ) from wrong
+        await self._server.close()
 
 
 def _question(sample: Sample) -> bytes:
