@@ -23,7 +23,7 @@ FLAGS = {
         "--rollout.temperature: rollout.temperature = 0.0 must be more than 0; the default is 1.0"
     ),
     "--rollout.samples_per_prompt 1": (
-        '--rollout.samples_per_prompt: rollout.samples_per_prompt = 1 with algo.type = "grpo" (default) learns nothing: the advantage is relative to the group, so that of one sample is 0; give at least 2'
+        '--rollout.samples_per_prompt: rollout.samples_per_prompt = 1 with algo.advantage = "group" (default) learns nothing: the advantage is relative to the group, so that of one sample is 0; give at least 2'
     ),
     "--train.batch_size 3": (
         "--train.batch_size: rollout.batch_size = 2 (run.toml:5) × rollout.samples_per_prompt = 2 (run.toml:6) = 4 samples a step, but train.batch_size = 3 (--train.batch_size) × train.updates_per_step = 1 (default) = 3; set train.batch_size = 4"
@@ -31,7 +31,13 @@ FLAGS = {
     "--train.updates_per_step 3": (
         "--train.updates_per_step: rollout.batch_size = 2 (run.toml:5) × rollout.samples_per_prompt = 2 (run.toml:6) = 4 samples a step cannot be divided by train.updates_per_step = 3 (--train.updates_per_step); make it a multiple"
     ),
-    "--algo.type ppo": '--algo.type: algo.type = "ppo" must be "grpo"; nothing else is supported yet',
+    "--algo.old trainr": '--algo.old: algo.old = "trainr" must be one of "trainer", "behavior"; did you mean "trainer"?',
+    "--algo.policy_loss gpso": (
+        "algo.policy_loss = 'gpso': no such name; did you mean 'gspo'? (cispo, clip, gspo, gspo_token, file.py:name, package.module:name)"
+    ),
+    "--algo.policy_loss mine.py:nothing": (
+        "algo.policy_loss = 'HERE/mine.py:nothing': HERE/mine.py has no 'nothing'"
+    ),
     "--train.dtype float16": (
         '--train.dtype: train.dtype = "float16" must be one of "float32", "bfloat16"; did you mean "bfloat16"?'
     ),
@@ -169,7 +175,7 @@ FLAGS = {
         "env.type = 'calculator': ValueError: role must be 'tool' or 'user', got 'robot'"
     ),
     "--rollout.keep reward_sdt": (
-        "rollout.keep = 'reward_sdt': no such name; did you mean 'reward_std'? (reward_std, reward_std_or_fill, file.py:name, package.module:name)"
+        "rollout.keep = 'reward_sdt': no such name; did you mean 'reward_std'? (all, reward_std, reward_std_or_fill, file.py:name, package.module:name)"
     ),
     "--rollout.generate mine.py:nothing": (
         "rollout.generate = 'HERE/mine.py:nothing': HERE/mine.py has no 'nothing'"
@@ -244,7 +250,7 @@ TOML = {
         'run.toml:5: rollout.batch_size = "2" must be a whole number; write it without quotes'
     ),
     ("samples_per_prompt = 2", "samples_per_prompt = 1"): (
-        'run.toml:6: rollout.samples_per_prompt = 1 with algo.type = "grpo" (default) learns nothing: the advantage is relative to the group, so that of one sample is 0; give at least 2'
+        'run.toml:6: rollout.samples_per_prompt = 1 with algo.advantage = "group" (default) learns nothing: the advantage is relative to the group, so that of one sample is 0; give at least 2'
     ),
     ("steps = 1", ""): (
         "run.toml: loop.steps is missing: a whole number; add steps under [loop], or give --loop.steps (--num-rollout)"

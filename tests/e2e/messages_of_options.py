@@ -65,7 +65,7 @@ OPTIONS = {
     "--adam-beta1 2": "--adam-beta1: train.optim.betas = [2.0, 0.98] must be a list, each less than 1; the default is [0.9, 0.98]",
     "--lr-decay-style cosin": '--lr-decay-style: train.optim.schedule = "cosin" must be one of "constant", "linear", "cosine"; did you mean "cosine"?',
     "--kl-loss-type k4": '--kl-loss-type: algo.kl_loss_type = "k4" must be one of "k1", "k2", "k3", "low_var_kl", "k3+"; the default is "k3"',
-    "--eps-clip 1.5": "--eps-clip: algo.clip_low = 1.5 must be less than 1; the default is 0.2",
+    "--eps-clip 1.5": "--eps-clip: algo.clip_low = 1.5 must be at most 1; the default is 0.2",
     "--use-kl-loss": "--use-kl-loss: algo.kl_loss_coef = 0 leaves nothing to use; give --kl-loss-coef 0.001, or remove --use-kl-loss",
     "--num-epoch 2": "--num-epoch: not supported yet: say how many steps with --loop.steps",
 }
