@@ -19,7 +19,6 @@ from strop.algo.spans import Spans
 from strop.runtime.memory import peak_bytes
 
 NAME = "gae_scan"
-WANT = 3.0
 MINUTES = 0.3
 SAMPLES, LONGEST, REPEATS = 256, 8192, 7
 DISCOUNT, TRACE = 0.99, 0.95

@@ -93,7 +93,9 @@ class Side:
     """A program that is loaded once and then runs on request; a context manager."""
 
     def __init__(self, python: Path, program: str, threads: int = 2, **settings: Any) -> None:
-        environment = os.environ | {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "PASSIVE"}
+        environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
+        if program.startswith("strop"):
+            environment |= {"OMP_WAIT_POLICY": "PASSIVE"}  # as the command sets it; peers wait as they like
         command = [str(python), str(PEERS / f"{program}.py"), json.dumps({"threads": threads, **settings})]
         self._name = program
         self._process = subprocess.Popen(
