@@ -22,6 +22,7 @@ from strop.algo.policy_losses import open_policy_loss
 from strop.algo.sequence import sums_by_sample
 from strop.algo.whiten import whiten
 from strop.config.algo import Algo
+from strop.config.algo_rules import BUILT_IN_LOSSES
 
 # N tokens
 
@@ -90,7 +91,8 @@ class PolicyGradient:
 
     def contributes(self, batch: Batch) -> NDArray[np.bool_]:
         """A trained token moves the weights by its advantage, or in any case by a KL or entropy term."""
-        always = self._section.kl_loss_coef > 0 or self.weighs_entropy
+        is_own = self._section.policy_loss not in BUILT_IN_LOSSES  # nobody knows what moves it
+        always = is_own or self._section.kl_loss_coef > 0 or self.weighs_entropy
         moves = batch.mask & (always | (batch.advantage != 0))
         return np.bincount(batch.sample_of_token, weights=moves, minlength=len(batch.samples)) > 0
 

@@ -246,3 +246,30 @@ def test_a_policy_loss_that_is_one_number_is_refused(mine):
     algo = algorithm(policy_loss=mine("total"))
     with pytest.raises(PluginError, match=r"expected a tensor of 2 losses, got \[\]"):
         algo.loss(inputs_of(batch, logp=[-1.0, -2.0]))
+
+
+def test_samples_without_advantage_are_computed_for_a_policy_loss_of_ones_own(mine):
+    batch = batch_of([1.0, 1.0], [1, 1])
+    for own in (True, False):
+        algo = algorithm(policy_loss=mine("plain") if own else "clip")
+        algo.credit(batch)
+        assert algo.contributes(batch).tolist() == [own, own]
+
+
+def test_geometric_weights_can_be_normalised():  # slime's MIS example: a ValueError
+    batch = batch_of([1.0, 0.0], [2, 1])
+    batch.scored["old"] = batch.behavior + np.float32([0.1, 0.3, -0.4])
+    algo = algorithm(correction=Correction(type="mis", level="geometric", normalize=True))
+    algo.credit(batch)
+    inputs = inputs_of(batch, logp=batch.scored["old"], behavior=batch.behavior)
+    assert algo.loss(inputs).parts["correction_weight"].item() == pytest.approx(1, rel=1e-5)
+
+
+def test_the_masked_share_is_of_trained_tokens():  # slime: tool tokens made it larger than 1
+    batch = batch_of([1.0, 0.0], [2, 4])
+    batch.mask[3:] = False
+    algo = algorithm(opsm_delta=0.1)
+    algo.credit(batch)
+    inputs = inputs_of(batch, logp=[-1.0] * 6, behavior=[-0.5] * 6)
+    inputs = replace(inputs, weight_N=torch.from_numpy(algo.weights(batch)))
+    assert algo.loss(inputs).parts["opsm_frac"].item() == pytest.approx(1 / 3)
