@@ -16,7 +16,7 @@ help:
 	@echo "make test       the default tests: no network, about a minute"
 	@echo "make test-slow  the tests marked slow"
 	@echo "make check      format, lint, types, layers"
-	@echo "make docs       write the generated pages of docs/reference anew"
+	@echo "make docs       write the generated pages of docs anew"
 	@echo "make bench      the benchmarks, vLLM and TRL in .venv-vllm and .venv-trl; one: ONLY=name"
 	@echo "make clean      remove caches and $(VENV); runs/ and models stay"
 
