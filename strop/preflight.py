@@ -24,6 +24,7 @@ from strop.render.base import Renderer
 from strop.render.messages import as_messages
 from strop.render.open import check_tokenizer, open_renderer
 from strop.render.probe import notes, probe
+from strop.render.same_tokens import mean_the_same
 from strop.render.stop_texts import refuse_special
 from strop.rewards.open import open_rewards
 from strop.rewards.select import Rewards
@@ -52,6 +53,8 @@ class Prepared:
     hooks: Hooks
     slime: Slime
     """Functions with slime's signatures; to close."""
+    critic: Path | None = None
+    """What a critic of its own begins as; None: as the policy, or there is none."""
     bad_rows: BadRows = field(default_factory=BadRows)
     """Malformed rows that `prompts.on_bad_row` left out."""
     num_too_long: int = 0
@@ -100,6 +103,7 @@ def prepare(config: Config) -> Prepared:
         _check_prompts(config, prompts, rewards, where=name)
     _check_turns(config, next(chain(ahead, *eval_sets.values())), renderer)
     _check_weights(config, model)
+    critic = None if config.algo.critic.model is None else _critic_path(config.algo.critic.model, model)
     return Prepared(
         config=config,
         plan=make_plan(config, Machine.here()),
@@ -113,6 +117,7 @@ def prepare(config: Config) -> Prepared:
         generate=generate,
         hooks=hooks,
         slime=slime,
+        critic=critic,
         bad_rows=opened.bad,
         num_too_long=opened.num_too_long,
         template_notes=notes(probe(renderer), has_turns=has_turns(config)),
@@ -160,6 +165,18 @@ def _check_weights(config: Config, model: Path) -> None:
         from strop.nn.lora import check_lora
 
         check_lora(config.train.lora, model)
+
+
+def _critic_path(name: str, policy: Path) -> Path:
+    """It reads the policy's own ids. Raises ConfigError, as `model` does, and where they mean other text."""
+    path = model_path(name)
+    path = path if path.is_dir() else fetched(name)
+    if not mean_the_same(path, policy):
+        raise ConfigError(
+            f'algo.critic.model = "{name}" has another tokenizer than the policy, whose ids it would read; '
+            "give a model of the same family, or remove it: the critic then begins as the policy"
+        )
+    return path
 
 
 def _open_training(config: Config) -> Opened:

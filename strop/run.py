@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from strop.algo.base import LOG_PROBS, Algorithm
+from strop.algo.base import SCORES, Algorithm
 from strop.algo.batch import Batch, make_batch
 from strop.algo.open import open_algorithm
 from strop.buffer.buffer import Buffer
@@ -37,6 +37,7 @@ from strop.sync.share import Share
 from strop.telemetry.base import Sink
 from strop.telemetry.spans import Spans
 from strop.train.base import Trainer
+from strop.train.critic import ValueModel, open_critic
 from strop.train.local import LocalTrainer, Models
 
 
@@ -100,7 +101,7 @@ class Run:
         needs_reference = "ref" in self.algo.needs and adapters is None
         reference = load_model(path, torch.float32) if needs_reference else None
         trainer = LocalTrainer(
-            Models(policy, reference, adapters),
+            Models(policy, reference, adapters, self._critic(policy)),
             config.train,
             self.algo,
             self._compute,
@@ -114,6 +115,13 @@ class Run:
         merged = load_model(path, torch.float32)
         adapters.lend(merged)
         return trainer, merged
+
+    def _critic(self, policy: CausalLM) -> ValueModel | None:
+        config, prepared = self._config, self._prepared
+        if "values" not in self.algo.needs:
+            return None
+        updates = config.loop.steps * self.plan.num_updates
+        return open_critic(policy, prepared.critic, config.algo.critic, config.train, total_updates=updates)
 
     async def restore(self) -> None:
         """Go on from the run directory's checkpoint, if it has one."""
@@ -204,8 +212,8 @@ class Run:
         )
 
     async def scored(self, batch: Batch) -> Batch:
-        """The batch with the log-probs that the algorithm needs."""
-        for what in [each for each in LOG_PROBS if each in self.algo.needs]:
+        """The batch with the log-probs and values that the algorithm needs."""
+        for what in [each for each in SCORES if each in self.algo.needs]:
             batch.scored[what] = await self.trainer.score(batch, what)
         return batch
 

@@ -13,9 +13,13 @@ from strop.algo.sequence import Sums
 
 LogProb = Literal["old", "ref"]
 """Log-probs that the trainer computes before `credit`: at the start of the step, of the frozen reference."""
-Need = Literal["old", "ref", "greedy"]
+Score = Literal["old", "ref", "values", "next_values"]
+"""What the trainer computes before `credit`: log-probs, and the critic's values: of the state in which each
+token was drawn, and of the state in which a truncated response was cut off, on each of its tokens."""
+Need = Literal["old", "ref", "values", "next_values", "greedy"]
 """`greedy`: the reward of a greedy reply to each prompt, which the rollout plays beside the group."""
 LOG_PROBS: tuple[LogProb, ...] = ("old", "ref")
+SCORES: tuple[Score, ...] = (*LOG_PROBS, "values", "next_values")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from strop.algo.advantages import greedy_advantages, group_advantages, leave_one_out_advantages
 from strop.algo.batch import Batch
 from strop.algo.ranks import rank_advantages
-from strop.algo.returns import discounted_returns
+from strop.algo.returns import advantage_estimates, discounted_returns
 from strop.algo.spans import Spans
 from strop.algo.token_rewards import outcome_rewards
 from strop.config.algo import Algo
@@ -40,7 +40,9 @@ def open_advantage(section: Algo) -> Advantage:
         return lambda batch, penalty_N: of_samples[name](batch)[batch.sample_of_token] - penalty_N
     if name == "returns":
         return lambda batch, penalty_N: _returns(batch, penalty_N, discount=section.gamma)
-    names = {**of_samples, "returns": _returns}
+    if name == "gae":
+        return lambda batch, penalty_N: _gae(batch, penalty_N, section)
+    names = {**of_samples, "returns": _returns, "gae": _gae}
     fn: CustomAdvantage = resolve(name, key=key, names=names, group=GROUP)
     return lambda batch, penalty_N: _custom(fn, batch, what=f"{key} = {name!r}") - penalty_N
 
@@ -78,6 +80,31 @@ def _returns(batch: Batch, penalty_N: NDArray[np.float64], *, discount: float) -
     spans = Spans.of_trajectories(batch.offsets, batch.trajectories)
     reward_N = outcome_rewards(batch.rewards, mask_N=batch.mask, spans=spans)
     return discounted_returns(reward_N - penalty_N, mask_N=batch.mask, spans=spans, discount=discount)
+
+
+def _gae(batch: Batch, penalty_N: NDArray[np.float64], section: Algo) -> NDArray[np.float64]:
+    """Spans as in `_returns`. What the critic learns, the returns, goes into `batch.scored`."""
+    spans = Spans.of_trajectories(batch.offsets, batch.trajectories)
+    reward_N = outcome_rewards(batch.rewards, mask_N=batch.mask, spans=spans)
+    estimates = advantage_estimates(
+        reward_N - penalty_N,
+        batch.scored["values"],
+        mask_N=batch.mask,
+        spans=spans,
+        discount=section.gamma,
+        trace=section.lambd,
+        next_value_S=_next_values(batch) if section.critic.bootstrap else None,
+    )
+    batch.scored["returns"] = estimates.return_N.astype(np.float32)
+    return estimates.advantage_N
+
+
+def _next_values(batch: Batch) -> NDArray[np.float64]:
+    """[S] what would have followed a response that was cut off; 0 behind one that ended."""
+    next_value_S = np.zeros(len(batch.samples), np.float64)
+    rows = np.flatnonzero(batch.truncated & (np.diff(batch.offsets) > 0))
+    next_value_S[rows] = batch.scored["next_values"][batch.offsets[rows]]
+    return next_value_S
 
 
 def _custom(fn: CustomAdvantage, batch: Batch, *, what: str) -> NDArray[np.float64]:

@@ -168,6 +168,8 @@ def needs_of(section: Algo, *, num_updates: int) -> frozenset[Need]:
         needs.add("ref")
     if section.advantage == "greedy":
         needs.add("greedy")
+    if section.advantage == "gae":
+        needs |= {"values", "next_values"} if section.critic.bootstrap else {"values"}
     return frozenset(needs)
 
 

@@ -39,6 +39,27 @@ class Correction(Section):
     """Leave out a sample in which the ratio of any token is below this; may stand alone."""
 
 
+class Critic(Section):
+    """The value function of `gae`: what is still to be earned, told from the tokens so far."""
+
+    shared: bool = key(False)
+    """A head on the policy's own trunk, trained with it in one pass; false: a model of its own."""
+    model: Function | None = key(None, path="model")
+    """What a model of its own begins as; one that has a value head keeps it. Unset: the run's `model`."""
+    lr: float | None = key(None, ge=0)
+    """Peak learning rate of a model of its own; unset, as all else of its optimizer: as in `train.optim`."""
+    coef: float = key(0.5, gt=0)
+    """Of `shared`: weight of the value loss beside the policy loss."""
+    clip: float | None = key(0.2, slime="--value-clip", gt=0)
+    """The loss is the larger of two: with the value, and with the value kept this near to that of the start
+    of the step, in units of reward."""
+    warmup_steps: int = key(0, slime="--num-critic-only-steps", ge=0)
+    """The first steps train the critic alone."""
+    bootstrap: bool = key(False)
+    """A response that was cut off at the maximum length is worth what the critic expects from there on,
+    beside its reward; false: nothing, as if it had ended."""
+
+
 class Algo(Section):
     """How rewards become gradients. `type` is a recipe; every other key can be set beside it."""
 
@@ -52,23 +73,27 @@ class Algo(Section):
         "remax",
         "reinforce_pp",
         "reinforce_pp_baseline",
+        "ppo",
     ] = key("grpo", slime="--advantage-estimator")
     """A set of defaults for other keys, by name; the page of all keys lists them."""
     advantage: Function = key("group", path="plugin")
     """What a sample is worth beside others: `group`: less the mean of its group (arXiv:2402.03300);
     `leave_one_out`: less the mean of the others in it (RLOO, arXiv:2402.14740); `greedy`: less the reward of
     the greedy reply to the same prompt (ReMax, arXiv:2310.10505); `returns`: discounted sums of rewards to
-    come, without a baseline (REINFORCE++, arXiv:2501.03262); `rank`: its place in the order of the group; or
+    come, without a baseline (REINFORCE++, arXiv:2501.03262); `gae`: the same against the values of a critic
+    (PPO, arXiv:1506.02438); `rank`: its place in the order of the group; or
     `file.py:name` of a function `(batch) ->
     array`, one number a response token."""
     normalize_std: bool = key(True)
     """Of `group`: divide by the group's unbiased standard deviation + 1e-6; false is Dr. GRPO
     (arXiv:2503.20783). slime: --disable-grpo-std-normalization."""
     gamma: float = key(1.0, slime="--gamma", ge=0, le=1)
-    """Of `returns`: discount from one trained token to the next."""
+    """Of `returns` and `gae`: discount from one trained token to the next."""
+    lambd: float = key(0.95, slime="--lambd", ge=0, le=1)
+    """Of `gae`: how far credit reaches beyond the critic's next value; 1: to the end, 0: one token."""
     kl_coef: float = key(0.0, slime="--kl-coef", ge=0)
-    """Weight of KL(policy ‖ reference) in the reward of every trained token: with `returns` in what is
-    summed, else taken from the token's advantage."""
+    """Weight of KL(policy ‖ reference) in the reward of every trained token: with `returns` and
+    `gae` in what is summed, else taken from the token's advantage."""
     kl_type: KlType = key("k1")
     """Its estimator."""
     whiten: Literal["none", "bessel", "population"] = key("none")
@@ -114,3 +139,4 @@ class Algo(Section):
     above this (off-policy sequence masking, DeepSeek-V3.2, arXiv:2512.02556). slime: --use-opsm, with
     1e-4."""
     correction: Correction = key(Correction)
+    critic: Critic = key(Critic)

@@ -7,11 +7,16 @@ from strop.config.tree import Config
 from strop.config.view import View
 
 BUILT_IN_LOSSES = ("clip", "gspo", "gspo_token", "cispo")
-BUILT_IN_ADVANTAGES = ("group", "leave_one_out", "rank", "greedy", "returns")
+BUILT_IN_ADVANTAGES = ("group", "leave_one_out", "rank", "greedy", "returns", "gae")
 _OF_GROUPS = ("group", "leave_one_out", "rank")
 """Advantages that compare the samples of a prompt with one another."""
 _OF_SAMPLES = ("gspo", "gspo_token")
 """Policy losses whose ratio is of a whole sample."""
+
+
+def has_own_critic(config: Config) -> bool:
+    """Whether a second model is trained beside the policy."""
+    return config.algo.advantage == "gae" and not config.algo.critic.shared
 
 
 def advice(config: Config) -> Iterator[str]:
@@ -114,6 +119,15 @@ def _long_is_punished_once(view: View) -> Iterator[str]:
         )
 
 
+def _policy_is_trained_too(view: View) -> Iterator[str]:
+    key, steps = "algo.critic.warmup_steps", view.config.loop.steps
+    if steps and view.value(key) >= steps:
+        yield (
+            f"{view.at(key)}: {view.said(key)} leaves no step of {view.said('loop.steps')} to the policy; "
+            f"lower {key}"
+        )
+
+
 RULES: tuple[Callable[[View], Iterator[str]], ...] = (
     _groups_of_one,
     _ratio_of_samples,
@@ -122,14 +136,21 @@ RULES: tuple[Callable[[View], Iterator[str]], ...] = (
     _windows_are_open,
     _greedy_alone,
     _long_is_punished_once,
+    _policy_is_trained_too,
 )
 
 _WEIGHING = tuple(f"algo.correction.{name}" for name in ("level", "low", "high", "normalize"))
 _REJECTING = tuple(f"algo.correction.{name}" for name in ("reject_low", "reject_high"))
+_OWN_CRITIC = tuple(f"algo.critic.{name}" for name in ("model", "lr", "warmup_steps"))
+_CRITIC = (*_OWN_CRITIC, *(f"algo.critic.{name}" for name in ("shared", "coef", "clip", "bootstrap")))
 _CLIPPING = ("algo.clip_low", "algo.clip_high")
 IDLE = (
     Idle(("algo.normalize_std",), "algo.advantage", lambda c: c.algo.advantage != "group"),
-    Idle(("algo.gamma",), "algo.advantage", lambda c: c.algo.advantage != "returns"),
+    Idle(("algo.gamma",), "algo.advantage", lambda c: c.algo.advantage not in ("returns", "gae")),
+    Idle(("algo.lambd", *_CRITIC), "algo.advantage", lambda c: c.algo.advantage != "gae"),
+    Idle(_OWN_CRITIC, "algo.critic.shared", lambda c: c.algo.critic.shared),
+    Idle(("algo.critic.coef",), "algo.critic.shared", lambda c: not c.algo.critic.shared),
+    Idle(("algo.critic.bootstrap",), "algo.mask_truncated", lambda c: c.algo.mask_truncated),
     Idle(("algo.kl_type",), "algo.kl_coef", lambda c: c.algo.kl_coef == 0),
     Idle(("algo.kl_unbiased",), "algo.kl_loss_coef", lambda c: c.algo.kl_loss_coef == 0),
     Idle(("algo.dual_clip",), "algo.policy_loss", lambda c: c.algo.policy_loss != "clip"),

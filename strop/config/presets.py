@@ -33,6 +33,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "algo.normalize_std": False,
             "algo.whiten": "bessel",
         },
+        "ppo": {"algo.advantage": "gae", "algo.whiten": "bessel", "algo.clip_high": 0.2},
     }
 )
 """Type → dotted key → default. What the type does not name stays at the key's own default."""

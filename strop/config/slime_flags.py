@@ -129,9 +129,8 @@ CHECKPOINTS = (
 )
 
 ALGORITHM = (
-    Answer("--num-critic-only-steps --value-clip --critic-*", f"{LATER}: there is no critic"),
-    Answer("--use-critic", "not a flag of slime's either: ppo implies it there; there is no critic yet"),
-    Answer("--lambd", f"{LATER}: there is no critic", holds=("1",)),
+    Answer("--critic-*", "see --algo.critic.model, --algo.critic.lr and the other keys there"),
+    Answer("--use-critic", "--algo.type ppo implies it, as in slime; remove the flag"),
     Answer("--loss-type", f"{LATER}: only the policy loss", holds=("policy_loss",)),
     Answer("--custom-loss-function-path", f"{SIGNATURE}; --algo.policy_loss file.py:name takes strop's"),
     Answer("--custom-pg-loss-reducer-function-path", f"{SIGNATURE}; see --algo.aggregation"),
@@ -289,6 +288,8 @@ CAUTIONS = {
     "--advantage-estimator": "a name of slime's, or one of strop's",
     "--opsm-delta": "needs no --use-opsm; the mean is to the sampler's log-probs, as in its paper",
     "--kl-coef": "not together with --kl-loss-coef",
+    "--lambd": "slime's default is 1",
+    "--value-clip": "slime's value loss is twice as large: it leaves out the factor of one half",
     "--eval-temperature": "slime evaluates at --rollout-temperature; strop at 0 (greedy)",
     "--custom-rm-path": "called as slime calls it: (args, sample), with --group-rm (args, samples)",
     "--custom-generate-function-path": "(args, sample, sampling_params) or (args, samples), evaluation too",

@@ -58,6 +58,8 @@ def _meant(path: KeyPath, section: type[Section]) -> KeyPath | None:
     whole = misspelt(dotted(path), by_text)
     if whole:
         return by_text[whole]
+    if f"--{name}" in slime_flags():
+        return slime_flags()[f"--{name}"]
     elsewhere = next((key for key, _ in leaves() if key[-1] == name), None)
     if elsewhere or name in children(Config):
         return elsewhere or (name,)

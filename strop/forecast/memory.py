@@ -7,6 +7,7 @@ which few fit. So where the tensors of a pass are that small, what one moment fr
 from dataclasses import dataclass, field
 from typing import Any
 
+from strop.config.algo_rules import has_own_critic
 from strop.config.tree import Config
 from strop.forecast.load import Load, Rows
 from strop.forecast.shape import Shape
@@ -150,6 +151,7 @@ def _parts(config: Config, shape: Shape, load: Load, base: Base) -> list[Part]:
         Part("optimizer", trained * 2 * FLOAT, "two moments of each trained weight"),
         Part("engine weights", *_engine(config, shape)),
         Part("reference", *_reference(config, shape)),
+        Part("critic", 3 * shape.weights * FLOAT * has_own_critic(config), _CRITIC),
         Part(
             "bfloat16 copies",
             (2 * (shape.in_products + shape.vocabulary * shape.hidden)) * narrow,
@@ -175,6 +177,7 @@ def _parts(config: Config, shape: Shape, load: Load, base: Base) -> list[Part]:
     return [part for part in parts if part.size or part.name in _ALWAYS]
 
 
+_CRITIC = "weights and two moments of a model of its own, counted as large as the policy"
 _ALWAYS = ("weights", "gradients", "optimizer", "KV cache", "activations", "logits")
 
 
@@ -204,7 +207,8 @@ def _drawing(shape: Shape, rows: Rows) -> int:
 
 
 def _sizes(shape: Shape, load: Load, size: dict[str, int]) -> _Sizes:
-    once = ("libraries", "data", "weights", "adapters", "engine weights", "reference", "bfloat16 copies")
+    own = ("libraries", "data", "weights", "adapters", "bfloat16 copies")
+    once = (*own, "engine weights", "reference", "critic")
     head = shape.vocabulary * shape.hidden * FLOAT
     return _Sizes(
         held=sum(size.get(name, 0) for name in once),

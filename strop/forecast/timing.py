@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from strop.algo.base import LOG_PROBS
+from strop.algo.base import SCORES
 from strop.algo.batch import Batch, make_batch
 from strop.algo.open import open_algorithm
 from strop.algo.policy import needs_of
+from strop.config.algo_rules import has_own_critic
 from strop.config.tree import Config
 from strop.engines.base import Request
 from strop.forecast.load import Lengths, Load
@@ -67,9 +68,11 @@ class Times:
 
 
 def times_of(config: Config, lengths: Lengths, load: Load, speed: Speed) -> Times:
-    """Of a run at this speed. Scoring by a reference, or for a second update, is a third of a pass."""
-    scores = len(needs_of(config.algo, num_updates=config.train.updates_per_step) & set(LOG_PROBS))
-    tokens = load.update_tokens * config.train.updates_per_step * (1 + scores / 3)
+    """Of a run at this speed. Scoring by a reference, a critic or for a second update is a third of a pass; a
+    critic with a model of its own is trained in a second one."""
+    needs = needs_of(config.algo, num_updates=config.train.updates_per_step)
+    passes = 1 + has_own_critic(config) + len(needs & set(SCORES)) / 3
+    tokens = load.update_tokens * config.train.updates_per_step * passes
     response = lengths.response
     drawing = load.rollout.waves * (speed.prefill_s + (response - 1) * speed.token_s)
     steps, every, evals = config.loop.steps, config.eval.every, 0.0
@@ -142,7 +145,8 @@ def _batch(prepared: Prepared, ids: list[Any], lengths: Lengths, load: Load) -> 
 
 async def _train(stage: Rehearsal, prepared: Prepared, batch: Batch) -> float:
     config = prepared.config
-    algorithm = open_algorithm(config.algo.model_copy(update={"kl_loss_coef": 0.0}), num_updates=1)
+    alone = {"kl_loss_coef": 0.0, "advantage": "group"}  # the policy's own pass, by which others are counted
+    algorithm = open_algorithm(config.algo.model_copy(update=alone), num_updates=1)
     is_wide = config.engine.dtype == "float32"
     policy = stage.model if is_wide else load_model(prepared.model, torch.float32)
     adapters = Adapters(policy, config.train.lora, seed=0) if config.train.lora.rank else None

@@ -1,7 +1,8 @@
 """docs/reference/metrics.md: every number of metrics.jsonl."""
 
 from strop.reference.markdown import page, paragraph, table
-from strop.telemetry.catalogue import KINDS, catalogue
+from strop.telemetry.catalogue import catalogue
+from strop.telemetry.declared import KINDS
 
 INTRO = """
 One object a step in `metrics.jsonl`, one an evaluation in `eval/results.jsonl` (names `eval/<name>/…` below,

@@ -16,7 +16,7 @@ class Plan:
     num_updates: int
     """Optimizer updates a step."""
     total_updates: int
-    """Of the whole run; the learning rate's course ends there."""
+    """Of the policy, in the whole run; the learning rate's course ends there."""
     max_response_tokens: int
     temperature: float
     threads: int
@@ -34,7 +34,7 @@ def make_plan(config: Config, machine: Machine) -> Plan:
         groups_per_step=rollout.batch_size,
         samples_per_step=rollout.batch_size * rollout.samples_per_prompt,
         num_updates=config.train.updates_per_step,
-        total_updates=config.loop.steps * config.train.updates_per_step,
+        total_updates=(config.loop.steps - config.algo.critic.warmup_steps) * config.train.updates_per_step,
         max_response_tokens=rollout.max_response_tokens,
         temperature=rollout.temperature,
         threads=config.runtime.threads or machine.cores,

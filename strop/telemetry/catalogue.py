@@ -4,49 +4,12 @@ The numbers of a step are in `metrics.jsonl`, those of an evaluation in `eval/re
 part of their name here. A name in <…> stands for one of the user's.
 """
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
-from strop.telemetry.metrics import Distinct, Grouped, Last, Max, Mean, Metric, Min, Rate, Sum
-
-Reduction = Literal["mean", "sum", "max", "min", "last", "rate", "distinct", "groups"]
-
-KINDS: dict[Reduction, tuple[type[Metric], str]] = {
-    "mean": (Mean, "numerators and denominators are added up, then divided once"),
-    "sum": (Sum, "added up"),
-    "max": (Max, "the largest"),
-    "min": (Min, "the smallest"),
-    "last": (Last, "the one reported last: all ranks agree on it"),
-    "rate": (Rate, "amounts and seconds are added up, then divided once"),
-    "distinct": (Distinct, "different ones are counted once"),
-    "groups": (Grouped, "trajectories are put together again, then each group's figure is taken"),
-}
-"""The class of a reduction, and how it joins what two ranks report."""
-
-
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """One metric."""
-
-    name: str
-    unit: str
-    what: str
-    reduction: Reduction
-    numerator: str
-    denominator: str = ""
-    """Empty where nothing is divided."""
-
-    def matches(self, name: str) -> bool:
-        """Whether `name` is this metric, or one of those that its <…> stands for."""
-        if "<" not in self.name:
-            return name == self.name
-        # What stands at the end is called as the user's own code calls it: with a slash too.
-        pattern = re.sub(r"<[^>]*>", "\0", re.sub(r"<[^>]*>$", "\1", self.name))
-        pattern = re.escape(pattern).replace("\0", "[^/]+").replace("\1", ".+")
-        return re.fullmatch(pattern, name, re.DOTALL) is not None
+from strop.telemetry.declared import KINDS, Declared
+from strop.telemetry.metrics import Metric
+from strop.telemetry.of_training import off_policy, trained, valued
 
 
 def _rewards() -> tuple[Declared, ...]:
@@ -203,95 +166,6 @@ def _filled() -> tuple[Declared, ...]:
     )
 
 
-def _trained() -> tuple[Declared, ...]:
-    weighted, weights = "weight × value of the trained tokens", "their weights (algo.aggregation)"
-    return (
-        Declared("train/updates", "updates", "optimizer updates made", "sum", "updates"),
-        Declared("train/skipped_updates", "updates", "left out: not finite", "sum", "updates"),
-        Declared("train/tokens", "tokens", "computed, prompts included", "sum", "tokens"),
-        Declared("train/lr", "1", "learning rate of the last update", "last", "learning rate"),
-        Declared(
-            "train/loss",
-            "loss",
-            "whole loss of an update",
-            "mean",
-            "losses, each over its whole update",
-            "updates",
-        ),
-        Declared(
-            "train/grad_norm",
-            "norm",
-            "gradient norm before clipping",
-            "mean",
-            "norms of the updates",
-            "updates",
-        ),
-        Declared(
-            "train/pg_loss",
-            "loss",
-            "policy-gradient part of the loss",
-            "mean",
-            "its sums over whole updates",
-            "updates",
-        ),
-        Declared("train/entropy", "nats", "of the distribution at a token", "mean", weighted, weights),
-        Declared("train/ppo_kl", "nats", "old − new log-prob", "mean", weighted, weights),
-        Declared("train/kl_loss", "nats", "estimate of KL to the reference", "mean", weighted, weights),
-        Declared("train/clip_frac_low", "share", "ratios clipped below", "mean", weighted, weights),
-        Declared("train/clip_frac_high", "share", "ratios clipped above", "mean", weighted, weights),
-        Declared("train/pg_clipfrac", "share", "ratios clipped", "mean", weighted, weights),
-    )
-
-
-def _off_policy() -> tuple[Declared, ...]:
-    weighted, weights = "weight × value of the trained tokens", "their weights (algo.aggregation)"
-    both = "tokens with both log-probs"
-    left_out = "tokens left out as off-policy"
-    return (
-        Declared("train/correction_weight", "1", "off-policy weight of the loss", "mean", weighted, weights),
-        Declared(
-            "train/correction_clip_frac", "share", "off-policy weights clipped", "mean", weighted, weights
-        ),
-        Declared("train/correction_reject_frac", "share", left_out, "mean", weighted, weights),
-        Declared("train/opsm_frac", "share", "tokens masked by algo.opsm_delta", "mean", weighted, weights),
-        Declared(
-            "train/train_rollout_logprob_abs_diff",
-            "nats",
-            "how far the trainer's log-prob is from the sampler's",
-            "mean",
-            "|old − behavior|",
-            both,
-        ),
-        Declared(
-            "train/train_rollout_logprob_abs_diff_max", "nats", "largest of these", "max", "|old − behavior|"
-        ),
-        Declared(
-            "train/mismatch_k1",
-            "nats",
-            "estimate of KL(sampler ‖ trainer)",
-            "mean",
-            "−d with d = old − behavior",
-            both,
-        ),
-        Declared(
-            "train/mismatch_k3",
-            "nats",
-            "estimate of KL(sampler ‖ trainer)",
-            "mean",
-            "e^d − 1 − d with d = old − behavior",
-            both,
-        ),
-        Declared(
-            "train/mismatch_ess",
-            "share",
-            "effective sample size of the ratios w = e^(old − behavior)",
-            "mean",
-            "(Σw)² / Σw²",
-            both,
-        ),
-    )
-
-
 def _times() -> tuple[Declared, ...]:
     seconds = "seconds by the clock"
     return (
@@ -370,10 +244,14 @@ def _evals() -> tuple[Declared, ...]:
     )
 
 
+def _training() -> tuple[Declared, ...]:
+    return (*trained(), *valued(), *off_policy())
+
+
 @cache
 def catalogue() -> tuple[Declared, ...]:
     """All of them, in the order of the data flow."""
-    return (*_rewards(), *_counts(), *_filled(), *_age(), *_trained(), *_off_policy(), *_times(), *_evals())
+    return (*_rewards(), *_counts(), *_filled(), *_age(), *_training(), *_times(), *_evals())
 
 
 def declared(name: str) -> Declared | None:

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from strop.algo.base import LogProb
+from strop.algo.base import Score
 from strop.algo.batch import Batch
 from strop.engines.base import Weights
 
@@ -14,8 +14,8 @@ from strop.engines.base import Weights
 class Trainer(Protocol):
     """Owns the trained weights and their optimizer. Every method that computes is awaited."""
 
-    async def score(self, batch: Batch, what: LogProb) -> NDArray[np.float32]:
-        """Log-probs of every response token of the batch, in the batch's token order."""
+    async def score(self, batch: Batch, what: Score) -> NDArray[np.float32]:
+        """Log-probs or values of every response token of the batch, in the batch's token order."""
         ...
 
     async def step(self, batch: Batch) -> dict[str, float]:

@@ -1,8 +1,7 @@
 """The local trainer: forward, backward, AdamW, in this process; it does not know which algorithm it runs."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,23 +9,26 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from strop.algo.base import LOG_PROBS, Algorithm, LogProb, LossInputs
+from strop.algo.base import LOG_PROBS, Algorithm, Loss, LossInputs, Score
 from strop.algo.batch import Batch
 from strop.algo.sequence import sums_by_sample
 from strop.config.tree import Train
 from strop.engines.base import Weights
-from strop.errors import NonFinite
 from strop.nn.loading import CausalLM
 from strop.nn.lora import Adapters
 from strop.nn.saving import read_weights, save_model
 from strop.runtime.compute import Compute
-from strop.train.forward import packed_stats
+from strop.train.critic import SharedCritic, ValueModel
+from strop.train.forward import packed_hidden, packed_stats, stats_of
 from strop.train.mismatch import mismatch_metrics
 from strop.train.optimizer import Optimizer
 from strop.train.packing import Packed, pack
+from strop.train.update import Applier, Update
 
 _NUM_SILENT = 2
 """Samples that cannot move the weights and are scored for the mismatch metrics, per step."""
+_SUMS = ("pg_loss", "value_loss")
+"""Parts that are losses of the whole update."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +39,8 @@ class Models:
     policy: CausalLM
     reference: CausalLM | None = None
     adapters: Adapters | None = None
-
-
-@dataclass(slots=True)
-class _Update:
-    """Sums over the micro-batches of one optimizer update."""
-
-    loss: float = 0.0
-    parts: dict[str, float] = field(default_factory=dict)
-    weight: float = 0.0
-    """Σ weight of the tokens that were computed."""
-    num_tokens: int = 0
-    """Tokens fed through the model."""
-    grad_norm: float = 0.0
-    lr: float = 0.0
+    critic: ValueModel | None = None
+    """There when the algorithm needs values."""
 
 
 class LocalTrainer:
@@ -60,13 +50,20 @@ class LocalTrainer:
         self, models: Models, section: Train, algorithm: Algorithm, compute: Compute, *, total_updates: int
     ) -> None:
         self._model, self._reference, self._adapters = models.policy, models.reference, models.adapters
+        self._critic = models.critic
         self._section, self._algorithm, self._compute = section, algorithm, compute
         self._dtype: torch.dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[section.dtype]
         trained = self._model.named_parameters() if self._adapters is None else self._adapters.parameters()
+        if isinstance(models.critic, SharedCritic):
+            trained = [*trained, *models.critic.head.named_parameters()]
         self._optimizer = Optimizer(trained, section.optim, total=total_updates)
+        self._applier = Applier(self._optimizer, section.on_nan)
 
-    async def score(self, batch: Batch, what: LogProb) -> NDArray[np.float32]:
+    async def score(self, batch: Batch, what: Score) -> NDArray[np.float32]:
         """See `train.base.Trainer`; NaN where the policy did not sample."""
+        if what == "values" or what == "next_values":
+            assert self._critic is not None, "run.py makes a critic when the algorithm needs one"
+            return await self._compute(self._critic.score, batch, what)
         if what == "ref" and self._adapters is not None:
             return await self._compute(self._score_without, self._adapters, batch)
         model = self._reference if what == "ref" else self._model
@@ -92,7 +89,7 @@ class LocalTrainer:
         return await self._compute(self._step, batch)
 
     def _step(self, batch: Batch) -> dict[str, float]:
-        weights, contributes = self._algorithm.weights(batch), self._algorithm.contributes(batch)
+        weights, contributes = self._algorithm.weights(batch), self._contributes(batch)
         if "old" in batch.scored:
             old = batch.scored["old"].copy()
         else:
@@ -100,27 +97,43 @@ class LocalTrainer:
             # samples that it leaves out a few are scored all the same, so that the mismatch is always known.
             silent = np.flatnonzero(~contributes)
             old = self._score(batch, self._model, silent[:_NUM_SILENT].tolist())
-        updates: list[_Update] = []
-        for index in range(batch.num_updates):
+        updates: list[Update] = []
+        for index in range(batch.num_updates if self._trains_policy else 0):
             rows = np.flatnonzero((batch.update == index) & contributes)
             micro_batches = pack(batch, rows.tolist(), max_tokens=self._section.max_tokens_per_device)
-            update = _Update(lr=self._optimizer.lr)
+            update = Update(lr=self._optimizer.lr)
             for packed in micro_batches:
                 self._accumulate(update, batch, packed, weights, old)
             updates.append(update)
-            self._apply(update)
-        return {**_summary(updates), **mismatch_metrics(old, batch.behavior)}
+            self._applier.apply(update)
+        metrics = {**_summary(updates), **mismatch_metrics(old, batch.behavior)}
+        if self._critic is None:
+            return metrics
+        of_critic = self._critic.step(batch, weights)
+        tokens = metrics["train/tokens"] + of_critic.get("train/tokens", 0.0)
+        return {**metrics, **of_critic, "train/tokens": tokens}
+
+    @property
+    def _trains_policy(self) -> bool:
+        return self._critic is None or self._critic.trains_policy
+
+    def _contributes(self, batch: Batch) -> NDArray[np.bool_]:
+        """A trunk that is shared with the critic learns from every trained sample."""
+        if not isinstance(self._critic, SharedCritic):
+            return self._algorithm.contributes(batch) & self._trains_policy
+        return np.bincount(batch.sample_of_token, weights=batch.mask, minlength=len(batch.samples)) > 0
 
     def _accumulate(
         self,
-        update: _Update,
+        update: Update,
         batch: Batch,
         packed: Packed,
         weights: NDArray[np.float32],
         old: NDArray[np.float32],
     ) -> None:
         """Add one micro-batch's gradients; `old` is filled in where it was not scored before."""
-        stats = packed_stats(self._model, packed, temperature=batch.temperature, dtype=self._dtype)
+        hidden_TD = packed_hidden(self._model, packed, dtype=self._dtype)
+        stats = stats_of(self._model, hidden_TD, packed, temperature=batch.temperature, dtype=self._dtype)
         at = packed.columns
         if "old" not in batch.scored:
             old[at] = stats.logp_N.detach().numpy()
@@ -137,24 +150,10 @@ class LocalTrainer:
             columns={n: torch.from_numpy(c[at]) for n, c in batch.scored.items() if n not in LOG_PROBS},
         )
         loss = self._algorithm.loss(inputs)
-        loss.total.backward()
-        update.loss += float(loss.total.detach())
-        for name, part in loss.parts.items():
-            update.parts[name] = update.parts.get(name, 0.0) + float(part)
-        update.weight += float(weights[at].sum())
-        update.num_tokens += len(packed.ids)
-
-    def _apply(self, update: _Update) -> None:
-        """Clip and step; what is not finite never reaches the weights."""
-        update.grad_norm = self._optimizer.clip()
-        if math.isfinite(update.loss) and math.isfinite(update.grad_norm):
-            self._optimizer.step()
-        elif self._section.on_nan == "stop":
-            raise NonFinite(
-                f"update {self._optimizer.updates}: loss = {update.loss}, gradient norm = {update.grad_norm}"
-                "; the weights are those before it. Lower train.optim.lr, or set train.on_nan = 'skip'"
-            )
-        self._optimizer.zero_grad()
+        if self._critic is not None:
+            beside = self._critic.joint_loss(hidden_TD, batch, packed, inputs.weight_N)
+            loss = loss if beside is None else _joined(loss, beside)
+        update.add(loss, weight=float(weights[at].sum()), num_tokens=len(packed.ids))
 
     def weights(self) -> Weights:
         """See `train.base.Trainer`; adapters are merged."""
@@ -169,6 +168,8 @@ class LocalTrainer:
         else:
             self._adapters.save(directory)
         self._optimizer.save(directory)
+        if self._critic is not None:
+            self._critic.save(directory)
 
     def load(self, directory: Path, state: dict[str, Any]) -> None:
         """See `train.base.Trainer`."""
@@ -177,28 +178,37 @@ class LocalTrainer:
         else:
             self._adapters.read(directory)
         self._optimizer.load(directory, updates=state["updates"])
+        if self._critic is not None:
+            self._critic.load(directory, state["critic"])
 
     def state(self) -> dict[str, Any]:
         """See `train.base.Trainer`."""
-        return {"updates": self._optimizer.updates}
+        of_critic = {} if self._critic is None else {"critic": self._critic.state()}
+        return {"updates": self._optimizer.updates, **of_critic}
 
 
-def _summary(updates: list[_Update]) -> dict[str, float]:
-    """Means over the step's updates. Losses are whole-update sums; rates and entropies are weighted means
-    over the tokens that were computed, since the others are not known."""
-    finite = [u for u in updates if math.isfinite(u.loss) and math.isfinite(u.grad_norm)]
+def _joined(loss: Loss, beside: Loss) -> Loss:
+    return Loss(loss.total + beside.total, {**loss.parts, **beside.parts})
+
+
+def _summary(updates: list[Update]) -> dict[str, float]:
+    """Means over the step's updates, of which there are none while only the critic is trained. Losses are
+    whole-update sums; rates and entropies are weighted means over the tokens that were computed, since the
+    others are not known."""
+    finite = [u for u in updates if u.is_finite]
     metrics = {
         "train/updates": float(len(finite)),
         "train/skipped_updates": float(len(updates) - len(finite)),
         "train/tokens": float(sum(u.num_tokens for u in updates)),
-        "train/lr": updates[-1].lr,
     }
+    if updates:
+        metrics["train/lr"] = updates[-1].lr
     if finite:
         metrics["train/loss"] = sum(u.loss for u in finite) / len(finite)
         metrics["train/grad_norm"] = sum(u.grad_norm for u in finite) / len(finite)
     computed = [u for u in finite if u.weight > 0]
     for name in computed[0].parts if computed else ():
-        scale = [1.0 if name == "pg_loss" else 1 / u.weight for u in computed]
+        scale = [1.0 if name in _SUMS else 1 / u.weight for u in computed]
         metrics[f"train/{name}"] = sum(u.parts[name] * s for u, s in zip(computed, scale, strict=True)) / len(
             computed
         )

@@ -53,6 +53,10 @@ class Packed:
     """[N] the token's id."""
     columns: NDArray[np.int64]
     """[N] where the token stands in the batch's per-token columns."""
+    rows: NDArray[np.int64]
+    """[S] its samples, by their rows in the batch."""
+    ends: NDArray[np.int64]
+    """[S] the row of each sample's last token of those that are fed."""
     kept: Kept | None = None
     """[N] the ids that each target was drawn from; None: all of them from the whole vocabulary."""
 
@@ -61,8 +65,10 @@ class Packed:
 class _Piece:
     """What one sample adds after its prompt: tokens that are fed, and tokens that are scored."""
 
+    row: int
+    """Of the sample in the batch."""
     fed: NDArray[np.int32]
-    """Response tokens up to the last that predicts a sampled one."""
+    """Response tokens up to the last that predicts a sampled one, or all."""
     scored: NDArray[np.int64]
     """Indices into the response."""
     targets: NDArray[np.int32]
@@ -118,16 +124,17 @@ class _Filling:
         )
 
 
-def pack(batch: Batch, rows: Iterable[int], *, max_tokens: int) -> list[Packed]:
+def pack(batch: Batch, rows: Iterable[int], *, max_tokens: int, whole: bool = False) -> list[Packed]:
     """Micro-batches of at most `max_tokens` tokens (a longer sample stands alone) over samples `rows`.
 
-    Samples keep their order; samples without a sampled token are left out.
+    Samples keep their order; samples without a sampled token are left out. With `whole` none is, and every
+    token is fed, so that `ends` are the states in which the samples end.
     """
     full: list[_Filling] = []
     filling = _Filling()
     for row in rows:
-        prompt, piece = _piece(batch, row)
-        if len(piece.scored) == 0:
+        prompt, piece = _piece(batch, row, whole=whole)
+        if len(piece.scored) == 0 and not whole:
             continue
         more = filling.plus(prompt, piece)
         if filling.bundles and more.tokens > max_tokens:
@@ -139,13 +146,15 @@ def pack(batch: Batch, rows: Iterable[int], *, max_tokens: int) -> list[Packed]:
     return [_lay_out(filled, batch.kept) for filled in full]
 
 
-def _piece(batch: Batch, row: int) -> tuple[NDArray[np.int32], _Piece]:
+def _piece(batch: Batch, row: int, *, whole: bool = False) -> tuple[NDArray[np.int32], _Piece]:
     sample = batch.samples[row]
     ids = sample.sequence.ids
     response = ids[sample.prompt_length :]
     scored = np.flatnonzero(sample.sequence.sampled[sample.prompt_length :])
-    fed = response[: scored[-1]] if len(scored) else response[:0]
-    piece = _Piece(fed=fed, scored=scored, targets=response[scored], first_column=batch.tokens_of(row).start)
+    needed = scored[-1] if len(scored) else 0
+    fed = response if whole else response[:needed]
+    first = batch.tokens_of(row).start
+    piece = _Piece(row=row, fed=fed, scored=scored, targets=response[scored], first_column=first)
     return ids[: sample.prompt_length], piece
 
 
@@ -153,7 +162,7 @@ def _lay_out(filled: _Filling, kept: Kept | None) -> Packed:
     stem = filled.stem
     ids = [filled.bundles[0].prompt[:stem]]
     positions = [np.arange(stem)]
-    predecessors = []
+    predecessors, ends = [], []
     blocks = [Block(stem, (), None)] if stem else []
     start = stem
     for bundle in filled.bundles:
@@ -167,6 +176,7 @@ def _lay_out(filled: _Filling, kept: Kept | None) -> Packed:
             # token 0 of a response is predicted by the prompt's last row, token i by the row of token i − 1
             predecessors.append(np.where(piece.scored == 0, start + prompt - 1, at + piece.scored - 1))
             at += length
+            ends.append(at - 1 if length else start + prompt - 1)
         start = at
     pieces = [p for bundle in filled.bundles for p in bundle.pieces]
     columns = np.concatenate([p.first_column + p.scored for p in pieces])
@@ -177,6 +187,8 @@ def _lay_out(filled: _Filling, kept: Kept | None) -> Packed:
         predecessors=np.concatenate(predecessors),
         targets=np.concatenate([p.targets for p in pieces]).astype(np.int64),
         columns=columns,
+        rows=np.array([p.row for p in pieces], np.int64),
+        ends=np.array(ends, np.int64),
         kept=None if kept is None else kept.take(columns),
     )
 

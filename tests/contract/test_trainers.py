@@ -10,16 +10,21 @@ from eager import of_transformers
 from fresh import fresh
 from safetensors.torch import load_file
 
+from strop.algo.base import SCORES
 from strop.algo.batch import make_batch
 from strop.algo.policy import PolicyGradient
+from strop.config.algo import Critic
 from strop.config.tree import Algo, Lora, Optim, Train
 from strop.nn.lora import Adapters
 from strop.runtime.compute import Compute
-from strop.sample import Group, Prompt, Sample, Tokens
+from strop.sample import Group, Prompt, Sample, Status, Tokens
+from strop.train.critic import open_critic
 from strop.train.local import LocalTrainer, Models
 
 ALGO = Algo(kl_loss_coef=0.05, normalize_std=False)
+GAE = {"advantage": "gae", "kl_loss_coef": 0.05}
 SECTION = Train(optim=Optim(lr=1e-3, weight_decay=0.1, warmup=3, schedule="linear"), max_tokens_per_device=40)
+STATUSES = (Status.COMPLETED, Status.TRUNCATED)
 
 
 def local(directory):
@@ -35,7 +40,24 @@ def adapted(directory):
     return LocalTrainer(Models(model, adapters=adapters), SECTION, algorithm, Compute(), total_updates=20)
 
 
-TRAINERS = {"local": local, "local with adapters": adapted}
+def with_critic(directory, **keys):
+    section = Algo(**GAE, critic=Critic(bootstrap=True, **keys))
+    model, algorithm = fresh(directory), PolicyGradient(section, num_updates=2)
+    critic = open_critic(model, None, section.critic, SECTION, total_updates=20)
+    models = Models(model, fresh(directory), critic=critic)
+    return LocalTrainer(models, SECTION, algorithm, Compute(), total_updates=20)
+
+
+def with_shared_critic(directory):
+    return with_critic(directory, shared=True)
+
+
+TRAINERS = {
+    "local": local,
+    "local with adapters": adapted,
+    "local with a critic": with_critic,
+    "local with a shared critic": with_shared_critic,
+}
 
 
 @pytest.fixture(params=TRAINERS)
@@ -58,10 +80,9 @@ def groups_of(num_groups=3, *, seed=0):
             tool = Tokens.context(rng.integers(0, 256, 3 if i else 0))
             parts = [prompt, drawn(rng, 2 + g), tool, drawn(rng, int(rng.integers(0, 4)))]
             sequence = sum(parts, Tokens.context([]))
-            index, reward = 2 * g + i, float(rng.random())
-            samples.append(
-                Sample(index=index, group_id=g, sequence=sequence, prompt_length=len(prompt), reward=reward)
-            )
+            sample = Sample(index=2 * g + i, group_id=g, sequence=sequence, prompt_length=len(prompt))
+            sample.reward, sample.status = float(rng.random()), STATUSES[i]
+            samples.append(sample)
         groups.append(Group(id=g, prompt=Prompt(id=str(g), messages=""), samples=samples))
     return groups
 
@@ -72,10 +93,14 @@ def batch_of(groups):
 
 async def stepped(trainer, *, seed=0):
     """One whole step, as the loop takes it."""
-    batch = batch_of(groups_of(seed=seed))
-    for what in ("old", "ref"):
+    return await taken(trainer, batch_of(groups_of(seed=seed)))
+
+
+async def taken(trainer, batch):
+    algorithm = trainer._algorithm
+    for what in [each for each in SCORES if each in algorithm.needs]:
         batch.scored[what] = await trainer.score(batch, what)
-    PolicyGradient(ALGO, num_updates=2).credit(batch)
+    algorithm.credit(batch)
     return await trainer.step(batch)
 
 
@@ -150,11 +175,7 @@ async def test_a_sample_of_nothing_but_tool_tokens_is_no_obstacle(make):
     groups = groups_of()
     sample = groups[0].samples[0]
     sample.sequence = sample.sequence.context(sample.tokens)
-    trainer, batch = make(), batch_of(groups)
-    for what in ("old", "ref"):
-        batch.scored[what] = await trainer.score(batch, what)
-    PolicyGradient(ALGO, num_updates=2).credit(batch)
-    metrics = await trainer.step(batch)
+    metrics = await taken(make(), batch_of(groups))
     assert all(math.isfinite(value) for value in metrics.values())
 
 

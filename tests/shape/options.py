@@ -28,6 +28,9 @@ CORRECTED = "--engine.dtype bfloat16 --algo.correction.type tis"
 """Sampler and trainer are two policies then."""
 REJECTED = "--engine.dtype bfloat16 --algo.correction.reject token"
 
+PPO = f"{LOUD} --algo.type ppo"
+SHARED = f"{PPO} --algo.critic.shared"
+
 CHANGES: dict[str, Change] = {
     "name": Change("--name other", "output"),
     "model": Change("--model ./other", "weights"),
@@ -113,6 +116,14 @@ CHANGES: dict[str, Change] = {
     "algo.type": Change("--algo.type rloo", "advantages"),
     "algo.advantage": Change("--algo.advantage leave_one_out", "advantages"),
     "algo.gamma": Change("--algo.gamma 0.5", "advantages", "--algo.advantage returns"),
+    "algo.lambd": Change("--algo.lambd 0.5", "advantages", PPO),
+    "algo.critic.shared": Change("--algo.critic.shared", "weights", PPO),
+    "algo.critic.model": Change("--algo.critic.model ./other", "advantages", f"{PPO} --algo.critic.lr 0.1"),
+    "algo.critic.lr": Change("--algo.critic.lr 0.1", "advantages", PPO),
+    "algo.critic.coef": Change("--algo.critic.coef 5", "weights", SHARED),
+    "algo.critic.clip": Change("--algo.critic.clip 1e-3", "weights", SHARED),
+    "algo.critic.warmup_steps": Change("--algo.critic.warmup_steps 1", "weights", PPO),
+    "algo.critic.bootstrap": Change("--algo.critic.bootstrap", "advantages", f"{PPO} --algo.critic.lr 0.1"),
     "algo.kl_coef": Change("--algo.kl_coef 0.5", "weights", LOUD),
     "algo.kl_type": Change("--algo.kl_type k2", "advantages", f"{LOUD} --algo.kl_coef 0.5"),
     "algo.whiten": Change("--algo.whiten bessel", "advantages"),

@@ -128,12 +128,10 @@ seed = 11
 """
 
 UNSUPPORTED = [
-    "--advantage-estimator ppo",
     "--tis-threshold 2",
     "--true-on-policy-mode",
     "--custom-tis-function-path my.mod.correct",
     "--custom-advantage-function-path my.mod.advantage",
-    "--lambd 0.95",
     "--async-buffer-size 2",
     "--update-weights-interval 2",
     "--rollout-function-path my.mod.rollout",

@@ -86,6 +86,7 @@ def test_another_recipe_over_a_stored_run_brings_its_own_keys() -> None:
     ("slimes", "own"),
     [
         ("gspo", "gspo"),
+        ("ppo", "ppo"),
         ("reinforce_plus_plus", "reinforce_pp"),
         ("reinforce_plus_plus_baseline", "reinforce_pp_baseline"),
     ],

@@ -2,7 +2,8 @@
 
 import pytest
 
-from strop.telemetry.catalogue import KINDS, catalogue, checked, declared
+from strop.telemetry.catalogue import catalogue, checked, declared
+from strop.telemetry.declared import KINDS
 from strop.telemetry.metrics import Max, Mean, Sum
 
 
