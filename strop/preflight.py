@@ -89,7 +89,7 @@ def prepare(config: Config) -> Prepared:
     renderer = _open_renderer(_as_rendered(config, chain(first, *eval_sets.values())), model)
     _check_stops(config, renderer)
     if config.prompts.on_bad_row == "skip":
-        opened = drop_refused(opened, renderer)
+        opened = drop_refused(opened, renderer.prompt)
     if config.prompts.max_tokens is not None and not is_slimes(config.prompts.source):
         opened = drop_long(opened, renderer, max_tokens=config.prompts.max_tokens)
     ahead = look_ahead(opened.source, config.rollout.batch_size)

@@ -20,6 +20,7 @@ __all__ = [
     "MalformedTokens",
     "Message",
     "Prompt",
+    "Role",
     "Sample",
     "Sampling",
     "Scores",
@@ -48,6 +49,18 @@ class Status(StrEnum):
     ABORTED = "aborted"
     FAILED = "failed"
     """User code failed; `Sample.error` says how. Never the same as a reward of 0."""
+
+
+class Role(StrEnum):
+    """What a sample is in a group that data gives."""
+
+    RESPONSE = "response"
+    CHOSEN = "chosen"
+    REJECTED = "rejected"
+    DESIRABLE = "desirable"
+    UNDESIRABLE = "undesirable"
+    MISMATCHED = "mismatched"
+    """A prompt with the response of another: scored, never trained."""
 
 
 _STATUS_OF_FINISH = {"stop": Status.COMPLETED, "length": Status.TRUNCATED, "abort": Status.ABORTED}
@@ -148,7 +161,7 @@ class Sample:
     """Samples of one trajectory share it; baselines and denominators are per trajectory. −1: `index`."""
     policy: str = "policy"
     role: str = ""
-    """What it is in its group, where data gives the group: `chosen`, `rejected`, `desirable`, …"""
+    """A `Role`, where data gives the group; else empty."""
     prompt: str | list[Message] = ""
     label: Any = None
     sequence: Tokens = field(default_factory=lambda: _NO_TOKENS)

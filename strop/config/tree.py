@@ -10,6 +10,7 @@ from pydantic import Field
 
 from strop.config.algo import Algo
 from strop.config.keys import Section, key
+from strop.config.offline import Rows
 
 Dtype = Literal["float32", "bfloat16"]
 Options = dict[str, Any]
@@ -75,6 +76,7 @@ class Prompts(Section):
     on_bad_row: Literal["stop", "skip"] = key("stop")
     """What a malformed row does, or one that the chat template refuses: it is an error before the run begins,
     or is left out and counted. Of a held-out set it always is an error."""
+    rows: Rows = key(Rows)
     shuffle: bool = key(True)
     """A new order in each epoch, from `seed` and the epoch alone. slime: --rollout-shuffle."""
     seed: int = key(42, slime="--rollout-seed", ge=0)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from strop.config.offline import Shape
 from strop.config.tree import EvalSet, Part, Prompts
 from strop.errors import ConfigError, DataError
 from strop.plugins import check_options, resolve
@@ -33,22 +34,24 @@ class Opened:
     """Rows that `prompts.max_tokens` left out."""
 
 
-def open_prompts(section: Prompts) -> Opened:
-    """The source of a run's prompts, every row checked and a procedural source tried once.
+def open_prompts(section: Prompts, shape: Shape | None = None) -> Opened:
+    """The source of a run's prompts, every row checked and a procedural source tried once. `shape`: of rows
+    that hold what is trained.
 
     Rows longer than `prompts.max_tokens` are still there: see `drop_long`. Raises InputError.
     """
     if section.mixture:
-        return _open_mixture(section)
+        return _open_mixture(section, shape)
     if _is_source(section, where="prompts"):
         if section.max_tokens is not None:
             raise _only_rows(section.max_tokens, "prompts.source")
         source = _procedural(section.source, section.options, seed=section.seed, where="prompts")
         return Opened(source)
-    return _open_files(section, section.files, Keys.of(section), seed=section.seed, where="prompts")
+    keys = Keys.of(section, shape=shape)
+    return _open_files(section, section.files, keys, seed=section.seed, where="prompts")
 
 
-def open_eval_set(section: EvalSet, prompts: Prompts) -> list[Prompt]:
+def open_eval_set(section: EvalSet, prompts: Prompts, shape: Shape | None = None) -> list[Prompt]:
     """The prompts of one held-out set, read with the field names of the run's own where it has none itself.
 
     The tasks of a procedural set depend on its name alone, not on any seed of the run, so that runs with
@@ -64,7 +67,7 @@ def open_eval_set(section: EvalSet, prompts: Prompts) -> list[Prompt]:
         seed = derive(0, "eval", section.name)
         return _procedural(section.source, section.options, seed=seed, where=where).next(section.n)
     own = {"input_key": section.input_key, "label_key": section.label_key, "tool_key": section.tool_key}
-    keys = Keys.of(prompts, own, where=where)
+    keys = Keys.of(prompts, own, where=where, shape=shape)
     rows = read_prompts(section.files, keys, where=f"{where}.files").prompts
     if section.n is not None and section.n > len(rows):
         raise DataError(f"{where}.n = {section.n}: {', '.join(section.files)} holds {len(rows)} rows")
@@ -84,14 +87,15 @@ def drop_long(opened: Opened, renderer: Renderer, *, max_tokens: int) -> Opened:
     return replace(opened, source=source, num_too_long=_num_rows(opened.source) - _num_rows(source))
 
 
-def drop_refused(opened: Opened, renderer: Renderer) -> Opened:
-    """The same without the rows that cannot be shown to the model, which count as malformed: a chat template
-    may refuse a role, or two messages in a row. Raises DataError if none of a data set is left."""
+def drop_refused(opened: Opened, show: Callable[[Prompt], object]) -> Opened:
+    """The same without the rows that cannot be shown to the model, for which `show` raises DataError; they
+    count as malformed: a chat template may refuse a role, or two messages in a row. Raises DataError if none
+    of a data set is left."""
     refused: list[str] = []
 
     def is_shown(prompt: Prompt) -> bool:
         try:
-            renderer.prompt(prompt)
+            show(prompt)
         except DataError as caught:
             refused.append(str(caught))
             return False
@@ -102,6 +106,13 @@ def drop_refused(opened: Opened, renderer: Renderer) -> Opened:
     except DataError as caught:
         raise DataError(f"{caught} that can be rendered; for one, {refused[-1]}") from caught
     return replace(opened, source=source, bad=opened.bad + BadRows(len(refused), "".join(refused[:1])))
+
+
+def only(opened: Opened, keeps: Callable[[Prompt], bool]) -> Opened:
+    """The same with the rows that `keeps` says yes to; the others are counted as too long. Raises DataError
+    if none of a data set is left."""
+    source = _each_data_set(opened.source, lambda data: data.only(keeps))
+    return replace(opened, source=source, num_too_long=_num_rows(opened.source) - _num_rows(source))
 
 
 def look_ahead(source: PromptSource, n: int) -> list[Prompt]:
@@ -117,7 +128,7 @@ def look_ahead(source: PromptSource, n: int) -> list[Prompt]:
     return prompts
 
 
-def _open_mixture(section: Prompts) -> Opened:
+def _open_mixture(section: Prompts, shape: Shape | None) -> Opened:
     if section.files or section.source:
         other = "files" if section.files else "source"
         raise ConfigError(
@@ -125,7 +136,7 @@ def _open_mixture(section: Prompts) -> Opened:
         )
     if section.max_tokens is not None and not any(part.files for part in section.mixture):
         raise _only_rows(section.max_tokens, "the sources of prompts.mixture")
-    opened = [_open_part(section, part) for part in section.mixture]
+    opened = [_open_part(section, part, shape) for part in section.mixture]
     parts = [
         MixturePart(part.name, part.weight, found.source, part.reward)
         for part, found in zip(section.mixture, opened, strict=True)
@@ -133,12 +144,13 @@ def _open_mixture(section: Prompts) -> Opened:
     return Opened(MixtureSource(parts), sum((found.bad for found in opened), BadRows()))
 
 
-def _open_part(section: Prompts, part: Part) -> Opened:
+def _open_part(section: Prompts, part: Part, shape: Shape | None) -> Opened:
     where = f"prompts.mixture.{part.name}"
     seed = derive(section.seed, "mixture", part.name)
     if _is_source(part, where=where):
         return Opened(_procedural(part.source, part.options, seed=seed, where=where))
-    keys = Keys.of(section, {"input_key": part.input_key, "label_key": part.label_key}, where=where)
+    own = {"input_key": part.input_key, "label_key": part.label_key}
+    keys = Keys.of(section, own, where=where, shape=shape)
     return _open_files(section, part.files, keys, seed=seed, where=where)
 
 

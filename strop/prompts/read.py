@@ -8,6 +8,7 @@ from pathlib import Path
 from strop.errors import DataError
 from strop.plugins import nearest
 from strop.prompts.formats import open_rows
+from strop.prompts.given import make_given
 from strop.prompts.row_file import Row
 from strop.prompts.rows import Keys, make_prompt
 from strop.prompts.slices import Sliced, parse_slice
@@ -73,7 +74,8 @@ class _Reader:
         try:
             values = row.parse()
             self._fields.update(row.columns or values.keys())
-            self.prompts.append(make_prompt(values, self.keys, id=id, where=row.where, has=row.columns))
+            make = make_given if self.keys.given else make_prompt
+            self.prompts.append(make(values, self.keys, id=id, where=row.where, has=row.columns))
         except DataError as caught:
             if not self.skip_bad:
                 raise

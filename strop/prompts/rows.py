@@ -6,9 +6,11 @@ from typing import Any
 
 import msgspec
 
+from strop.config.offline import Shape
 from strop.config.tree import Prompts
 from strop.errors import DataError, first_line
 from strop.plugins import nearest
+from strop.prompts.given_keys import GivenKeys
 from strop.sample import Message, Prompt
 
 REWARD = "rm_type"
@@ -29,6 +31,8 @@ class Keys:
     """Further fields that go into the metadata."""
     template: str | None = None
     """What surrounds the text of a prompt, which `{prompt}` stands for."""
+    given: GivenKeys | None = None
+    """Of what is trained, where rows hold it; None: rows are prompts that the model answers."""
     is_plain: bool = False
     """Whether only text without tools can be shown, as there is no chat template."""
     named_by: Mapping[str, str] = field(default_factory=dict)
@@ -36,9 +40,15 @@ class Keys:
 
     @classmethod
     def of(
-        cls, section: Prompts, own: Mapping[str, str | None] | None = None, *, where: str = "prompts"
+        cls,
+        section: Prompts,
+        own: Mapping[str, str | None] | None = None,
+        *,
+        where: str = "prompts",
+        shape: Shape | None = None,
     ) -> "Keys":
-        """As the run names them; `own`: what a part of its data, at `where`, names otherwise."""
+        """As the run names them; `own`: what a part of its data, at `where`, names otherwise. `shape`: of
+        rows that hold what is trained."""
         theirs = {key: name for key, name in (own or {}).items() if name is not None}
         named = {
             "input_key": section.input_key,
@@ -54,17 +64,19 @@ class Keys:
             tools=named["tool_key"],
             fields=tuple(section.metadata_fields),
             template=section.template,
+            given=None if shape is None else GivenKeys.of(section, shape),
             is_plain=not section.chat_template,
             named_by={key: f"{where}.{key}" for key in theirs},
         )
 
     def columns(self) -> tuple[str, ...]:
         """Every field that is read."""
-        return tuple(dict.fromkeys((self.input, self.label, self.metadata, self.tools, *self.fields)))
+        given = self.given.columns() if self.given else ()
+        return tuple(dict.fromkeys((self.input, self.label, self.metadata, self.tools, *given, *self.fields)))
 
     def sparse(self) -> tuple[str, ...]:
         """Fields whose tables go to the chat template, to which an empty entry is not the same as none."""
-        return (self.input, self.tools)
+        return (self.input, self.tools, *(self.given.columns() if self.given else ()))
 
     def asked_for(self) -> dict[str, str]:
         """Field → config key, of the optional fields that do not have their default name: whoever renames a
@@ -96,13 +108,13 @@ def make_prompt(
         raise DataError(
             f"{where}: no field {keys.input!r} ({keys.naming('input_key')}){hint} (the row has {listed})"
         )
-    metadata = _metadata(row, keys, where=where)
+    metadata = metadata_of(row, keys, where=where)
     prompt = Prompt(
         id=id,
-        messages=_surrounded(row[keys.input], keys, where=f"{where}: {keys.input!r}"),
+        messages=surrounded(row[keys.input], keys, where=f"{where}: {keys.input!r}"),
         label=row.get(keys.label),
         metadata=metadata,
-        tools=_tools(row.get(keys.tools), where=f"{where}: {keys.tools!r}"),
+        tools=tools_of(row.get(keys.tools), where=f"{where}: {keys.tools!r}"),
     )
     if keys.is_plain and not (isinstance(prompt.messages, str) and not prompt.tools):
         holds = "tools" if prompt.tools else "chat messages"
@@ -138,7 +150,7 @@ def shown(value: object) -> str:
     return f"{type(value).__name__} {first_line(repr(value), 60)}"
 
 
-def _metadata(row: Mapping[str, Any], keys: Keys, *, where: str) -> dict[str, Any]:
+def metadata_of(row: Mapping[str, Any], keys: Keys, *, where: str) -> dict[str, Any]:
     given = row.get(keys.metadata)
     table = _from_json(given, where=f"{where}: {keys.metadata!r}") if isinstance(given, str) else given
     if table is not None and not isinstance(table, dict):
@@ -156,7 +168,7 @@ def _metadata(row: Mapping[str, Any], keys: Keys, *, where: str) -> dict[str, An
     return metadata
 
 
-def _tools(given: object, *, where: str) -> tuple[dict[str, Any], ...]:
+def tools_of(given: object, *, where: str) -> tuple[dict[str, Any], ...]:
     tools = _from_json(given, where=where) if isinstance(given, str) and given else given
     if not tools and not isinstance(tools, dict):
         return ()
@@ -173,8 +185,8 @@ def _from_json(text: str, *, where: str) -> Any:
         raise DataError(f"{where} is text, but not JSON: {reason}, got {shown(text)}") from caught
 
 
-def _surrounded(value: object, keys: Keys, *, where: str) -> str | tuple[Message, ...]:
-    given = _input(value, where=where)
+def surrounded(value: object, keys: Keys, *, where: str) -> str | tuple[Message, ...]:
+    given = said_in(value, where=where)
     if keys.template is None:
         return given
     if not isinstance(given, str):
@@ -182,7 +194,7 @@ def _surrounded(value: object, keys: Keys, *, where: str) -> str | tuple[Message
     return keys.template.replace("{prompt}", given)
 
 
-def _input(value: object, *, where: str) -> str | tuple[Message, ...]:
+def said_in(value: object, *, where: str) -> str | tuple[Message, ...]:
     if isinstance(value, str):
         if not value.strip():
             raise DataError(f"{where} is empty")

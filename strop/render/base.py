@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from strop.render.said import Reply, Said, Turns
 from strop.sample import Message, Prompt
 
 
@@ -25,6 +26,14 @@ class Renderer(Protocol):
         """Ids to append after a reply that ended with `last_id`, so that the model sees `messages` and
         speaks next: what the template puts after a reply (less the stop id already drawn), the messages,
         and the opening of the next reply. `history`: the messages before the reply.
+        """
+        ...
+
+    def said(self, prompt: Prompt, reply: Reply, *, turns: Turns) -> Said:
+        """Ids of a prompt and of a reply that is given, as the model would have read and drawn them: what the
+        assistant says in the reply is trained, or its last turn, each with the end of its turn.
+
+        Raises DataError if the conversation cannot be shown, or shown so that the model would read the same.
         """
         ...
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from strop.errors import ConfigError, DataError
-from strop.render.messages import as_messages, flat, plain_text, refuse_turns
+from strop.render.messages import as_messages, flat, plain_reply, plain_text, refuse_turns
+from strop.render.said import Reply, Said, Turns, conversation, trained_turns
 from strop.sample import Message, Prompt
 
 END_OF_TURN = 256
@@ -57,6 +58,20 @@ class ByteRenderer:
             raise refuse_turns()
         closing = [] if last_id == END_OF_TURN else [END_OF_TURN]
         return [*closing, *_turns(flat(messages), "environment"), ROLES["assistant"]]
+
+    def said(self, prompt: Prompt, reply: Reply, *, turns: Turns) -> Said:
+        """The same ids; a role is not said, the end of a turn is. Without roles, text and an end of turn."""
+        ids = self.prompt(prompt) if not self._has_roles else []
+        if not self._has_roles:
+            said = [*plain_reply(prompt, reply).encode(), END_OF_TURN]
+            return Said([*ids, *said], [False] * len(ids) + [True] * len(said))
+        self.prompt(prompt)  # what it refuses
+        trained, mask = trained_turns(prompt, reply, turns), list[bool]()
+        for place, message in enumerate(conversation(prompt, reply)):
+            turn = _turns([message], prompt.id)
+            ids += turn
+            mask += [False] + [place in trained] * (len(turn) - 1)
+        return Said(ids, mask)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The bytes as text, ones that are not UTF-8 as U+FFFD; ids above 255 are left out."""

@@ -5,6 +5,7 @@ what the template puts behind it. The reply itself is never rendered, so its ids
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,10 @@ import jinja2
 import msgspec
 
 from strop.errors import ConfigError, DataError, first_line
-from strop.render.messages import as_messages, flat, plain_text, refuse_turns
+from strop.render.messages import as_messages, flat, plain_reply, plain_text, refuse_turns
 from strop.render.plain import PlainTokenizer, plain_tokenizer
+from strop.render.said import Reply, Said, Turns, by_cuts, conversation, trained_turns
+from strop.render.turns import Conversation, Marks, spans_of_turns
 from strop.render.variables import refuse_unused
 from strop.sample import Message, Prompt
 
@@ -60,10 +63,7 @@ class ChatRenderer:
             ids = self._encode(self._render(as_messages(prompt), tools=list(prompt.tools), where=prompt.id))
         else:
             ids = self._encode(plain_text(prompt))
-            # Not the tokenizer's own default: that doubles a beginning that the text has already, and may
-            # end the prompt with an end-of-text token.
-            if self._opening == [self._tokenizer.bos_token_id] and ids[:1] != self._opening:
-                ids = self._opening + ids
+            ids = [*self._missing_opening(ids), *ids]
         if not ids:
             raise DataError(f"{prompt.id}: the prompt renders to no tokens")
         return ids
@@ -90,6 +90,33 @@ class ChatRenderer:
                 'be kept token by token; use env.type = "single_turn" or another template'
             )
         return self._behind(reply, behind, last_id=last_id)
+
+    def said(self, prompt: Prompt, reply: Reply, *, turns: Turns) -> Said:
+        """Where the template marks what the assistant says, by its marks; else from where the model would
+        have begun to speak up to the first stop token, or to the end of what a template without one shows."""
+        if not self._has_roles:
+            text, answer = plain_text(prompt), plain_reply(prompt, reply)
+            said = by_cuts(text + answer, [(len(text), len(text) + len(answer))], self._encode)
+            opening, end = self._missing_opening(said.ids), self.stop_ids[:1]
+            mask = [*(False for _ in opening), *said.mask, *(True for _ in end)]
+            return Said([*opening, *said.ids, *end], mask)
+        messages, tools = conversation(prompt, reply), list(prompt.tools)
+        shown = self._render(messages, tools=tools, where=prompt.id, speaks_next=False)
+        given = Conversation(prompt.id, messages, trained_turns(prompt, reply, turns), shown)
+        marks = self._marks.spans(given, tools=tools or None, variables=self._variables)
+        spans = self._spans(given, tools) if marks is None else marks
+        return by_cuts(shown, spans, self._encode)
+
+    @cached_property
+    def _marks(self) -> Marks:
+        return Marks(self._tokenizer.chat_template, self._tokenizer.special_tokens_map)
+
+    def _spans(self, given: Conversation, tools: list[dict[str, Any]]) -> list[tuple[int, int]]:
+        def render(n: int, speaks_next: bool) -> str:
+            return self._render(given.messages[:n], tools=tools, where=given.id, speaks_next=speaks_next)
+
+        stops = [str(self._tokenizer.decode([stop])) for stop in self.stop_ids]
+        return spans_of_turns(given, render, stops=stops, template=self._template)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of a reply, without special tokens, and otherwise as drawn."""
@@ -136,6 +163,13 @@ class ChatRenderer:
         behind = self._encode(whole.rpartition(reply)[2].lstrip())[:1]
         specials = {i for i, token in self._tokenizer.added_tokens_decoder.items() if token.special}
         return behind[0] if behind and behind[0] in specials else None
+
+    def _missing_opening(self, ids: list[int]) -> list[int]:
+        """The beginning-of-text token, where texts begin with one and this does not yet."""
+        # Not the tokenizer's own default: that doubles a beginning that the text has already, and may end the
+        # prompt with an end-of-text token.
+        is_missing = self._opening == [self._tokenizer.bos_token_id] and ids[:1] != self._opening
+        return self._opening if is_missing else []
 
     def _encode(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]

@@ -34,6 +34,15 @@ def plain_text(prompt: Prompt) -> str:
     return prompt.messages
 
 
+def plain_reply(prompt: Prompt, reply: str | Sequence[Message]) -> str:
+    """The text of a reply to a prompt that is used as it stands. Raises DataError if it is not plain text."""
+    if not isinstance(reply, str):
+        raise DataError(
+            f"{prompt.id}: prompts.chat_template = false needs plain text, the response has chat messages"
+        )
+    return reply
+
+
 def refuse_turns() -> DataError:
     """What is raised when a run without a template needs a second turn."""
     return DataError(

@@ -88,20 +88,29 @@ class PlainTokenizer:
         given = {"tools": tools, "documents": None, "add_generation_prompt": add_generation_prompt}
         return self._template.render(messages=messages, **{**self._named, **variables}, **given)
 
+    @property
+    def special_tokens_map(self) -> dict[str, str]:
+        """Names and texts of the tokens that templates may write."""
+        return self._named
+
     @cached_property
     def _template(self) -> jinja2.Template:
-        # The settings, filters and functions of transformers: templates are written for them.
-        environment = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
-        )
-        environment.filters["tojson"] = _to_json
-        environment.globals["raise_exception"] = _refuse
-        environment.globals["strftime_now"] = _strftime_now
-        return environment.from_string(self.chat_template or "")
+        return compiled(self.chat_template or "")
 
     def _id(self, token: str | None) -> int | None:
         id: int | None = None if token is None else self._tokenizer.token_to_id(token)
         return id
+
+
+def compiled(template: str) -> jinja2.Template:
+    """With the settings, filters and functions of transformers: templates are written for them."""
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
+    )
+    environment.filters["tojson"] = _to_json
+    environment.globals["raise_exception"] = _refuse
+    environment.globals["strftime_now"] = _strftime_now
+    return environment.from_string(template)
 
 
 def plain_tokenizer(directory: Path) -> PlainTokenizer | None:
