@@ -4,6 +4,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,11 @@ from pages import ROOT
 
 from strop.config.load import load_config
 from strop.config.presets import PRESETS
+from strop.config.schema import leaves as keys_of_a_run
 from strop.reference import algorithms_index
 from strop.reference.algorithms_index import INDEX, Opening
+from strop.reference.config_page import leaf_name
+from strop.telemetry.catalogue import catalogue
 
 FOLDER = ROOT / "docs/explanation/algorithms"
 PAGES = sorted(path for path in FOLDER.glob("*.md") if path.name != INDEX)
@@ -31,6 +35,7 @@ SECTIONS = [
 ]
 CODE = re.compile(r"\[`([^`\]]+)`\]\(([^)\s]+\.py)\)")
 BOLD = re.compile(r"\*\*(−?[\d.]+)\*\*")
+TERM = re.compile(r"`((?:algo|rollout|train|reward|prompts|buffer|loop)[./][\w./…]+)(?: = [^`]*)?`")
 BASE = 'model = "tiny"\n[loop]\nsteps = 5\n[prompts]\nfiles = ["data.jsonl"]\n'
 YOURS = "  # yours"
 """Behind a line of defaults that has no default, but must be given."""
@@ -92,6 +97,18 @@ def test_what_a_page_links_in_the_code_is_there(page: Path) -> None:
     strangers = [
         f"{path.name}: {name}" for name, path in found if not is_golden(path) and name not in names(path)
     ]
+    assert strangers == []
+
+
+@every(PAGES)
+def test_keys_and_metrics_on_a_page_are_there(page: Path) -> None:
+    keys = {leaf_name(path) for path, _ in keys_of_a_run()}
+    metrics = [re.sub("<.*?>", "*", metric.name) for metric in catalogue()]
+    strangers = []
+    for name in TERM.findall(page.read_text()):
+        asked = name.replace("…", "*")
+        is_metric = any(fnmatch(asked, known) or fnmatch(known, asked) for known in metrics)
+        strangers += [] if (is_metric if "/" in name else name in keys) else [name]
     assert strangers == []
 
 
