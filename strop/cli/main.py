@@ -16,7 +16,7 @@ COMMANDS = {
     "train": ("strop.cli.train", "post-train a model: strop train RUN.toml [--key value …] [--resume]"),
     "eval": ("strop.cli.evaluate", "evaluate a run or a model: strop eval RUN|MODEL|RUN.toml [--out DIR]"),
     "show": ("strop.cli.show", "samples before and after: strop show RUN [--step 0] [--step last]"),
-    "compare": ("strop.cli.compare", "two runs side by side: strop compare A B [--exact]"),
+    "compare": ("strop.cli.compare", "runs side by side: strop compare RUN RUN [RUN …] [--plot FILE.svg]"),
     "doctor": (
         "strop.cli.doctor",
         "check the installation, a run, a function: strop doctor [RUN.toml|FILE.py:NAME]",

@@ -233,7 +233,7 @@ COMMANDS = {
         "models is not a run directory: it has no run.json; name the directory of a run, e.g. runs/latest"
     ),
     "show models --stpe 0": "--stpe: unknown flag of strop show; did you mean --step?",
-    "compare models": "strop compare: expected two run directories, got 1",
+    "compare models": "strop compare: expected two run directories or more, got 1",
     "compare models nowhere": (
         "models is not a run directory: it has no run.json; name the directory of a run, e.g. runs/latest"
     ),

@@ -105,7 +105,7 @@ def test_the_comparison_shows_keys_evaluations_and_rewards(tmp_path, capsys):
 def test_refusals_are_one_line(tmp_path):
     run = write_run(tmp_path / "a")
     for argv, message in [
-        ([run], "strop compare: expected two run directories, got 1"),
+        ([run], "strop compare: expected two run directories or more, got 1"),
         ([run, "--exakt"], "--exakt: unknown flag of strop compare; did you mean --exact?"),
         (
             [run, tmp_path],
