@@ -5,7 +5,7 @@ python docs/figures/recipes.py OUT.svg OUT.md RUN ...
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,12 @@ matplotlib.use("svg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
+from strop.cli.outcome import HeldOut, Outcome, outcome_of
 from strop.config.presets import PRESETS
 from strop.reference.markdown import table
 from strop.store.config_changes import differing_keys, flat
 from strop.store.reader import RunReader
+from strop.telemetry.learning_curve import WINDOW
 
 ROOT = Path(__file__).parents[2]
 GOAL = 0.8
@@ -31,22 +33,22 @@ Every recipe from rewards on the first-run task: the same start, the same prompt
 
 A two-layer model with random weights learns to name the digit in a short text
 ([`find_digit`]({task})): {batch} prompts a step, {group} answers a prompt, seed {seed}.
-The line is the mean reward of the answers before groups are dropped, the points are held-out prompts with
-their 95 % interval; in grey, all the others.
+The line is the mean reward of the answers of the last {window} steps, before groups are dropped; the points
+are held-out prompts with their 95 % interval; in grey, all the others.
 
 ![Reward by step, a plot for each recipe]({picture})
 
 {table}
 
-*steps to {goal}*: after how many steps an answer was worth {goal} on average, while training. *tokens drawn*:
-one an answer, dropped groups and greedy answers included. *other keys*: what the run file sets otherwise than
-that of {first}, beside `[algo]` and what the recipe stands for.
+*steps to {goal}*: when that mean was first {goal}. *tokens drawn*: one an answer, dropped groups and greedy
+answers included. *other keys*: what the run file sets otherwise than that of {first}, beside `[algo]` and
+what the recipe stands for.
 
 It is one task, made to be learnt in a minute, and one run each: a few steps more or less are chance. Answers
 have one token and a step one update: there GRPO, GSPO and CISPO have the same gradient, Dr. GRPO and RLOO the
 same but for a factor, which Adam divides away, and that their curves agree is as it should be. {machine}.
 
-`strop compare A B` shows two of these runs side by side.
+`strop compare` shows the same of any runs, and two side by side.
 
 <!-- Written by docs/figures/recipes.py from the run directories. -->
 """
@@ -59,36 +61,26 @@ class Run:
     recipe: str
     values: dict[str, Any]
     """Of its configuration."""
-    rewards: list[tuple[int, float]]
-    """(completed steps, mean reward); none where nothing but a teacher counts."""
-    evals: list[Mapping[str, Any]]
-    num_tokens: int
-    wall_s: float
+    outcome: Outcome
+    held_out: HeldOut
+    """Of the first data set."""
     machine: str
 
     @classmethod
     def read(cls, path: Path) -> "Run":
         """A run that has ended. SystemExit if it has not."""
         reader = RunReader(path)
-        config, summary, records = reader.config(), reader.summary(), reader.metrics()
-        if summary is None or summary["status"] != "finished":
-            sys.exit(f"{path}: has not finished; a comparison needs whole runs")
+        config, outcome = reader.config(), outcome_of(reader)
+        if outcome.status != "finished":
+            sys.exit(f"{path}: {outcome.status}; a comparison needs whole runs")
         values, machine = config["values"], config["machine"]
-        is_rewarded = values["reward"]["fn"] != "none"
         return cls(
             recipe=values["algo"]["type"],
             values=values,
-            rewards=[(r["step"] + 1, r["rollout/reward_before_filter"]) for r in records if is_rewarded],
-            evals=reader.evals(),
-            num_tokens=sum(r["rollout/tokens"] for r in records),
-            wall_s=summary["wall_s"],
+            outcome=outcome,
+            held_out=next(iter(outcome.held_out.values())),
             machine=f"strop {reader.about()['strop']}, {machine['cores']} cores, {machine['processor']}",
         )
-
-    @property
-    def steps_to_goal(self) -> int | None:
-        """None where no reward was counted, or it never came there."""
-        return next((step for step, reward in self.rewards if reward >= GOAL), None)
 
     def others_than(self, first: "Run") -> list[str]:
         """Keys that differ from those of another run, which is not the recipe's doing."""
@@ -122,19 +114,21 @@ def draw(runs: Sequence[Run], out: Path) -> None:
 
 
 def _plot(axes: Axes, run: Run, runs: Sequence[Run]) -> None:
-    steps = sorted({step for each in runs for step, _ in each.rewards})
-    at_step = [[dict(each.rewards)[step] for each in runs if step in dict(each.rewards)] for step in steps]
+    curves = [dict(each.outcome.curve) for each in runs]
+    steps = sorted({step for curve in curves for step in curve})
+    at_step = [[curve[step] for curve in curves if step in curve] for step in steps]
     axes.fill_between(
         steps, [min(all_) for all_ in at_step], [max(all_) for all_ in at_step], color="#e3e3e3"
     )
     axes.axhline(GOAL, color="#999999", linewidth=0.8, linestyle=":")
-    axes.plot([step for step, _ in run.rewards], [reward for _, reward in run.rewards], color="#2f6f9f")
+    axes.plot(*zip(*run.outcome.curve, strict=True), color="#2f6f9f")
+    ends = [record for record in (run.held_out.start, run.held_out.end) if record is not None]
     axes.errorbar(
-        [line["step"] for line in run.evals],
-        [line["mean"] for line in run.evals],
+        [record["step"] for record in ends],
+        [record["mean"] for record in ends],
         yerr=[
-            [line["mean"] - line["low"] for line in run.evals],
-            [line["high"] - line["mean"] for line in run.evals],
+            [record["mean"] - record["low"] for record in ends],
+            [record["high"] - record["mean"] for record in ends],
         ],
         fmt="o",
         markersize=4,
@@ -150,14 +144,14 @@ def _plot(axes: Axes, run: Run, runs: Sequence[Run]) -> None:
 def rows_of(runs: Sequence[Run]) -> Iterator[list[str]]:
     """Of the table."""
     for run in runs:
-        before, after = run.evals[0], run.evals[-1]
+        before, after = run.held_out.start, run.held_out.end
+        assert before is not None
+        assert after is not None
         yield [
             f"[{run.recipe}]({run.recipe}.md)",
             f"{before['mean']:.2f}",
             f"{after['mean']:.2f} ({after['low']:.2f} to {after['high']:.2f})",
-            "–" if run.steps_to_goal is None else str(run.steps_to_goal),
-            f"{run.num_tokens:,}",
-            f"{run.wall_s:.0f}",
+            *(text for _, text in run.outcome.took(GOAL)),
             ", ".join(run.others_than(runs[0])) or "–",
         ]
 
@@ -169,9 +163,7 @@ def page(runs: Sequence[Run], *, picture: Path, out: Path) -> str:
         "recipe",
         "held-out before",
         "after",
-        f"steps to {GOAL}",
-        "tokens drawn",
-        "seconds in all",
+        *(title for title, _ in runs[0].outcome.took(GOAL)),
         "other keys",
     )
     return PAGE.format(
@@ -182,6 +174,7 @@ def page(runs: Sequence[Run], *, picture: Path, out: Path) -> str:
         seed=first["loop.seed"],
         table=table(header, rows_of(runs)),
         goal=GOAL,
+        window=WINDOW,
         first=runs[0].recipe,
         machine=runs[0].machine,
     )

@@ -41,7 +41,7 @@ def a_run(path: Path, recipe: str, rewards: list[float], *, status: str = "finis
         "config.json": [
             {"values": loaded, "machine": {"cores": 2, "processor": "some", "instruction_set": []}}
         ],
-        "summary.json": [{"status": status, "wall_s": 12.3}],
+        "summary.json": [{"status": status, "steps": len(rewards), "wall_s": 12.3, "peak_rss_gib": 0.5}],
         "metrics.jsonl": records,
         "eval/results.jsonl": evals,
     }
@@ -54,7 +54,7 @@ def a_run(path: Path, recipe: str, rewards: list[float], *, status: str = "finis
 def test_two_runs_are_a_row_and_a_plot_each(script: ModuleType, tmp_path: Path) -> None:
     runs = [
         a_run(tmp_path / "b", "rloo", [0.2, 0.5], train__optim__lr=1e-3),
-        a_run(tmp_path / "a", "dapo", [0.2, 0.7, 0.9]),
+        a_run(tmp_path / "a", "dapo", [0.6, 0.9, 1.0]),
     ]
     script.main(tmp_path / "out.svg", tmp_path / "out.md", runs)
     rows = [
@@ -62,8 +62,17 @@ def test_two_runs_are_a_row_and_a_plot_each(script: ModuleType, tmp_path: Path) 
     ]
     cells = [[cell.strip() for cell in row] for row in rows]
     assert cells == [
-        ["[dapo](dapo.md)", "0.10", "0.90 (0.88 to 0.92)", "3", "2,304", "12", "–"],
-        ["[rloo](rloo.md)", "0.10", "0.50 (0.48 to 0.52)", "–", "1,536", "12", "`train.optim.lr = 0.001`"],
+        ["[dapo](dapo.md)", "0.10", "1.00 (0.98 to 1.02)", "3", "2,304", "12", "0.50", "–"],
+        [
+            "[rloo](rloo.md)",
+            "0.10",
+            "0.50 (0.48 to 0.52)",
+            "–",
+            "1,536",
+            "12",
+            "0.50",
+            "`train.optim.lr = 0.001`",
+        ],
     ]
     picture = (tmp_path / "out.svg").read_text()
     assert [name for name in ("dapo", "rloo", "grpo") if f">{name}<" in picture] == ["dapo", "rloo"]
@@ -71,5 +80,5 @@ def test_two_runs_are_a_row_and_a_plot_each(script: ModuleType, tmp_path: Path) 
 
 def test_a_run_that_has_not_finished_is_not_compared(script: ModuleType, tmp_path: Path) -> None:
     run = a_run(tmp_path / "run", "grpo", [0.2], status="interrupted")
-    with pytest.raises(SystemExit, match="has not finished"):
+    with pytest.raises(SystemExit, match="interrupted; a comparison needs whole runs"):
         script.main(tmp_path / "out.svg", tmp_path / "out.md", [run])
