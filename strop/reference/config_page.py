@@ -26,7 +26,8 @@ wrong type or a value out of bounds is one line and exit code 2, before anything
 nothing beside another one that was given is refused too.
 """
 RECIPES = """
-`algo.type` sets these keys, where no file or flag does; all others stay at their defaults.
+`algo.type` sets these keys, where no file or flag does; all others stay at their defaults. Each name leads to
+a page with its equation.
 """
 
 
@@ -45,7 +46,10 @@ def render() -> str:
 
 def _recipes() -> Iterator[tuple[str, str]]:
     for name, preset in PRESETS.items():
-        yield f"`{name}`", " · ".join(f"`{key} = {write_value(value)}`" for key, value in preset.items())
+        yield (
+            f"[`{name}`](../explanation/algorithms/{name}.md)",
+            " · ".join(f"`{key} = {write_value(value)}`" for key, value in preset.items()),
+        )
 
 
 def _section(section: type[Section], path: KeyPath, *, is_row: bool) -> Iterator[str]:

@@ -69,6 +69,11 @@ def test_a_page_is_read_in_a_minute(page: Path) -> None:
     assert [line for line in lines if len(line) > 140 and not line.startswith("|")] == []
 
 
+@every(PAGES)
+def test_equations_hold_nothing_that_github_does_not_show(page: Path) -> None:
+    assert re.findall(r"\\operatorname|\\[,;:!|{}\\]", page.read_text()) == []
+
+
 @every(RECIPES)
 def test_the_page_of_a_recipe_has_all_sections(page: Path) -> None:
     assert re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE) == SECTIONS
