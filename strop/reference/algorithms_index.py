@@ -12,6 +12,8 @@ from strop.config.presets import PRESETS
 from strop.reference.markdown import page, paragraph, table
 
 INDEX = "index.md"
+COMPARED = "compared.md"
+"""Written by docs/figures/recipes.py from runs; there is none before these."""
 INTRO = """
 `algo.type` names a recipe: defaults for the keys of `[algo]`, each of which can be set beside it. Every page
 has the equation, the defaults, when to use it, what goes wrong with it elsewhere, a worked number that a test
@@ -72,6 +74,7 @@ def render(folder: Path, examples: Path) -> str:
             ),
             (_recipe(name, _OF_REWARDS, folder, examples) for name in taught),
         ),
+        _compared(folder),
         "## From rows",
         paragraph(FROM_ROWS),
         table(
@@ -82,6 +85,11 @@ def render(folder: Path, examples: Path) -> str:
         paragraph(PARTS),
         "\n".join(_parts(folder)),
     )
+
+
+def _compared(folder: Path) -> str:
+    path = folder / COMPARED
+    return f"How they learn one task: [{Opening.of(path).title}]({COMPARED})." if path.is_file() else ""
 
 
 def _recipe(name: str, keys: tuple[str, ...], folder: Path, examples: Path) -> list[str]:
@@ -110,6 +118,6 @@ def _example(name: str, folder: Path, examples: Path) -> str:
 
 def _parts(folder: Path) -> Iterator[str]:
     for path in sorted(folder.glob("*.md")):
-        if path.name != INDEX and path.stem not in PRESETS:
+        if path.name not in (INDEX, COMPARED) and path.stem not in PRESETS:
             opening = Opening.of(path)
             yield f"- [{opening.title}]({path.name}): {opening.line}"

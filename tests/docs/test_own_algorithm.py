@@ -1,4 +1,4 @@
-"""The advantage and the loss on the page about one's own do what the page says."""
+"""Functions that the pages of algorithms show do what the pages say."""
 
 import re
 from dataclasses import fields
@@ -13,15 +13,18 @@ from strop.algo.batch import Batch, make_batch
 from strop.algo.policy import PolicyGradient
 from strop.algo.sequence import sums_by_sample
 from strop.config.algo import Algo
+from strop.plugins import resolve
 from strop.sample import Group, Prompt, Sample, Status, Tokens
 
-PAGE = (ROOT / "docs/explanation/algorithms/your_own.md").read_text()
+PAGES = [ROOT / f"docs/explanation/algorithms/{name}.md" for name in ("your_own", "process_rewards")]
+FILE = re.compile(r"^```python\n# (\w+\.py)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, code in re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
-        (tmp_path / name).write_text(code)
+    for page in PAGES:
+        for name, code in FILE.findall(page.read_text()):
+            (tmp_path / name).write_text(code)
     monkeypatch.chdir(tmp_path)
 
 
@@ -68,3 +71,9 @@ def test_the_loss_on_the_page_has_its_minimum_where_the_clip_would_be() -> None:
     loss = algorithm.loss(at_the_bounds).total
     assert loss < algorithm.loss(on_policy).total
     assert torch.autograd.grad(loss, at_the_bounds.logp_N)[0].tolist() == pytest.approx([0, 0, 0], abs=1e-6)
+
+
+def test_the_reward_of_steps_on_the_page_is_that_of_the_least() -> None:
+    cited = resolve("stepwise.py:cited", key="reward.fn", names={}, group="strop.rewards")
+    scores = cited(Sample(index=0, group_id=0, response="So says [1].\n\nAnd I say."))
+    assert (scores.value, scores.steps.scores) == (0.0, (1.0, 0.0))
