@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from strop.cli.arguments import Arguments, parse_arguments
 from strop.errors import ConfigError
@@ -26,8 +26,6 @@ run: keys in which they differ, held-out means, steps to a level, what it took. 
 --exact          exit 0 if and only if both finished, are the same step by step (times and speeds aside) and
                  end in the same weights; else name the first difference and exit 1"""
 
-_ROWS = 24
-"""Steps in the table of rewards; of longer runs an even selection is shown."""
 _LEVEL = 0.8
 
 
@@ -97,8 +95,11 @@ def _compare(runs: "Sequence[RunReader]", level: float, plot: Path | None) -> in
     out = open_terminal(sys.stdout, plain=not is_live)
     outcomes = [outcome_of(run) for run in runs]
     if len(runs) == 2:
+        from strop.cli.compare_two import print_two
+
         took = zip(*(outcome.took(level) for outcome in outcomes), strict=True)
-        _print_two(out, *runs, [(title, left, right) for (title, left), (_, right) in took])
+        a, b = runs
+        print_two(out, a, b, [(title, left, right) for (title, left), (_, right) in took])
     else:
         _print_many(out, runs, outcomes, level=level, is_live=is_live)
     if plot is not None:
@@ -130,73 +131,3 @@ def _print_many(
     out.print()
     for remark in comparison.remarks:
         out.print(remark, markup=False)
-
-
-def _print_two(out: "Terminal", a: "RunReader", b: "RunReader", took: list[tuple[str, str, str]]) -> None:
-    from strop.store.config_changes import differing_keys, flat
-
-    out.print(_table("", [("status", _status(a), _status(b)), *took], a, b))
-    left, right = a.config()["values"], b.config()["values"]
-    keys = [
-        (key, str(flat(left).get(key, "–")), str(flat(right).get(key, "–")))
-        for key in differing_keys(left, right)
-        if key != "store.dir"
-    ]
-    _section(out, "configuration", keys, a, b)
-    _section(out, "held-out mean", _eval_rows(a, b), a, b)
-    _section(out, "reward", _reward_rows(a, b), a, b)
-
-
-def _section(
-    out: "Terminal", title: str, rows: list[tuple[str, str, str]], a: "RunReader", b: "RunReader"
-) -> None:
-    if rows:
-        out.print()
-        out.print(_table(title, rows, a, b))
-    else:
-        out.print(f"\n{title}: {'the same' if title == 'configuration' else 'none yet'}")
-
-
-def _table(title: str, rows: list[tuple[str, str, str]], a: "RunReader", b: "RunReader") -> Any:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column(Text(title), style="bold", no_wrap=True)
-    table.add_column(Text(str(a.path)), justify="right", overflow="fold")
-    table.add_column(Text(str(b.path)), justify="right", overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    return table
-
-
-def _status(run: "RunReader") -> str:
-    summary = run.summary()
-    if summary is None:
-        return f"unfinished, {len(run.metrics())} steps"
-    return f"{summary['status']}, {summary['steps']} steps, {summary['wall_s']:.0f} s"
-
-
-def _eval_rows(a: "RunReader", b: "RunReader") -> list[tuple[str, str, str]]:
-    left, right = ({(row["step"], row["dataset"]): row["mean"] for row in run.evals()} for run in (a, b))
-    return [
-        (
-            f"{dataset}, after {step} steps",
-            _number(left.get((step, dataset))),
-            _number(right.get((step, dataset))),
-        )
-        for step, dataset in sorted(left.keys() | right.keys())
-    ]
-
-
-def _reward_rows(a: "RunReader", b: "RunReader") -> list[tuple[str, str, str]]:
-    left, right = ({row["step"]: row.get("reward/mean") for row in run.metrics()} for run in (a, b))
-    steps = sorted(left.keys() | right.keys())
-    if len(steps) > _ROWS:
-        steps = [steps[i * (len(steps) - 1) // (_ROWS - 1)] for i in range(_ROWS)]
-    return [(f"step {step}", _number(left.get(step)), _number(right.get(step))) for step in steps]
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"

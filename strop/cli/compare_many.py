@@ -2,18 +2,18 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
 
 from strop.cli.outcome import HeldOut, Outcome, number
-from strop.config.presets import is_given
 from strop.config.toml_text import write_value
 from strop.store.config_changes import FREE_TO_CHANGE, differing_keys, flat
 from strop.store.reader import RunReader
 from strop.telemetry.learning_curve import WINDOW
 from strop.telemetry.printable import one_line
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 _KEYS = 3
 """Keys that have a column; the others are counted."""
@@ -22,8 +22,11 @@ _DATASETS = 2
 _NAMED = 6
 _LABELS = ("name", "store.dir")
 """Keys that say which run it is, and not what it does."""
-_CELL = 40
-"""Characters of a value."""
+_CELL = 24
+"""Characters of a value; of a longer one the end, where paths differ."""
+_FOLLOWS = ("default", "batch identity", "algo.type = ")
+"""How the origin of what nobody set begins. `config.presets` knows too, but loads the tree of all keys: that
+takes as long as all else here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class Differing:
 
     shown: Sequence[str]
     others: Sequence[str]
-    """In alphabetical order; most follow from those that are shown."""
+    """In alphabetical order: most follow from those that are shown; of some, no cell shows the difference."""
 
 
 def compare_runs(
@@ -88,12 +91,17 @@ def differing(configs: Sequence[Mapping[str, Any]]) -> Differing:
     given = {key for key in unlike if any(_is_given(config["origins"], key) for config in configs)}
     tables = [flat(config["values"]) for config in configs]
 
-    def rank(key: str) -> tuple[bool, int, int, str]:
-        is_free = key.startswith(FREE_TO_CHANGE)
-        num_values = len({_value(table, key) for table in tables})
-        return is_free, -num_values, key.count("."), key
+    cells = {key: {_value(table, key) for table in tables} for key in given or unlike}
 
-    shown = sorted(given or unlike, key=rank)[:_KEYS]
+    def rank(key: str) -> tuple[bool, int, int, str]:
+        return key.startswith(FREE_TO_CHANGE), -len(cells[key]), key.count("."), key
+
+    told = [
+        key
+        for key, texts in cells.items()
+        if len(texts) > 1 and not any(_holds_tables(table.get(key)) for table in tables)
+    ]
+    shown = sorted(told, key=rank)[:_KEYS]
     return Differing(shown, sorted(unlike - {*shown}))
 
 
@@ -103,16 +111,15 @@ def short_names(runs: Sequence[RunReader]) -> list[str]:
     return last if all(last) and len({*last}) == len(last) else [str(run.path) for run in runs]
 
 
-def as_table(comparison: Comparison) -> "Table":
+def as_table(comparison: Comparison) -> Table:
     """For a terminal."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column, title in enumerate(comparison.header):
         table.add_column(
-            Text(title), style="bold" if column == 0 else "", justify="right" if column else "left"
+            Text(title),
+            style="" if column else "bold",
+            justify="right" if column else "left",
+            overflow="fold",
         )
     for row in comparison.rows:
         table.add_row(*(Text(one_line(cell, 200)) for cell in row))
@@ -121,9 +128,12 @@ def as_table(comparison: Comparison) -> "Table":
 
 def _is_given(origins: Mapping[str, str], key: str) -> bool:
     """A list of tables has an origin for each key in it."""
-    return any(
-        is_given(origin) for name, origin in origins.items() if name == key or name.startswith(f"{key}.")
-    )
+    own = [origin for name, origin in origins.items() if name == key or name.startswith(f"{key}.")]
+    return not all(origin.startswith(_FOLLOWS) for origin in own)
+
+
+def _holds_tables(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(element, dict) for element in value)
 
 
 def _value(table: Mapping[str, Any], key: str) -> str:
@@ -131,7 +141,8 @@ def _value(table: Mapping[str, Any], key: str) -> str:
     value = table.get(key)
     if value is None:
         return "–"
-    return one_line(value if isinstance(value, str) else write_value(value), _CELL)
+    text = one_line(value if isinstance(value, str) else write_value(value), 1000)
+    return text if len(text) <= _CELL else f"…{text[1 - _CELL :]}"
 
 
 def _means(outcome: Outcome, datasets: Iterable[str]) -> list[str]:

@@ -2,9 +2,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from strop.cli.compare import main
+from strop.cli.compare import USAGE, main
+from strop.cli.compare_many import differing
+from strop.config.presets import is_given
 from strop.errors import ConfigError
 from strop.store.run_dir import RunDirectory
+from strop.telemetry.learning_curve import WINDOW
 
 
 def run_of(path, *, rewards=(0.2, 0.4), algo="grpo", lr=1e-6, ended="finished", evals=None, **values):
@@ -73,10 +76,42 @@ def test_keys_with_most_values_have_columns_and_the_others_are_counted(tmp_path,
     assert remarks[-1] == "2 other keys differ: algo.aggregation, loop.seed"
 
 
+@pytest.mark.parametrize(
+    "origin", ["default", "batch identity", "algo.type = dapo", "run.toml:14", "--lr", "--algo.type"]
+)
+def test_what_a_file_or_a_flag_set_comes_before_what_follows_from_it(origin):
+    """As `config.presets.is_given` tells them apart."""
+    configs = [
+        {"values": {"given": i // 3, "other": i}, "origins": {"given": "--given", "other": origin}}
+        for i in range(4)
+    ]
+    assert differing(configs).shown == (["other", "given"] if is_given(origin) else ["given"])
+
+
 def test_what_only_some_runs_have_is_a_dash_in_the_others(tmp_path, capsys):
     paths = [run_of(tmp_path / "a"), run_of(tmp_path / "b", model="tiny"), run_of(tmp_path / "c")]
     rows, _ = table(capsys, *paths)
     assert [row["model"] for row in rows.values()] == ["–", "tiny", "–"]
+
+
+def test_of_a_long_value_the_end_is_shown(tmp_path, capsys):
+    paths = [run_of(tmp_path / name, model=f"/home/{'x' * 80}/{name}") for name in "abc"]
+    rows, _ = table(capsys, *paths)
+    assert [row["model"] for row in rows.values()] == [f"…{'x' * 21}/{name}" for name in "abc"]
+
+
+def test_held_out_sets_that_differ_are_counted_and_not_pressed_into_a_cell(tmp_path, capsys):
+    paths = [run_of(tmp_path / f"r{n}", eval={"datasets": [{"name": "digits", "n": n}]}) for n in range(3)]
+    rows, remarks = table(capsys, *paths)
+    assert [*rows["r0"]][:2] == ["run", "steps"]
+    assert remarks[-1] == "1 other key differs: eval.datasets"
+
+
+def test_a_difference_that_a_cell_would_cut_off_has_no_column(tmp_path, capsys):
+    paths = [run_of(tmp_path / name, model=f"/{name}/{'x' * 80}") for name in "abc"]
+    rows, remarks = table(capsys, *paths)
+    assert [*rows["a"]][:2] == ["run", "steps"]
+    assert remarks[-1] == "1 other key differs: model"
 
 
 def test_equal_configurations_have_no_column(tmp_path, capsys):
@@ -107,6 +142,10 @@ def test_the_level_can_be_chosen(tmp_path, capsys):
     rising = run_of(tmp_path / "a", rewards=(-2.0, 0.0, -1.0))
     rows, _ = table(capsys, rising, run_of(tmp_path / "b"), run_of(tmp_path / "c"), "--reach", "-1")
     assert [row["steps to -1"] for row in rows.values()] == ["2", "1", "1"]
+
+
+def test_the_help_says_how_many_steps_the_mean_is_of():
+    assert f"of the last {WINDOW} steps" in USAGE
 
 
 def test_runs_of_one_name_are_told_apart_by_their_paths(tmp_path, capsys):
