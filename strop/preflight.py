@@ -8,12 +8,15 @@ from pathlib import Path
 from strop.compat.open import Slime, open_slime
 from strop.config.algo import Algo
 from strop.config.algo_rules import BUILT_IN_ADVANTAGES, BUILT_IN_LOSSES
+from strop.config.offline import Shape
+from strop.config.offline_rules import shape_of
 from strop.config.slime_paths import is_slimes
 from strop.config.tree import Config, EvalSet, Prompts
 from strop.envs.base import Environment
 from strop.envs.open import BUILTIN, open_env
 from strop.errors import ConfigError, DataError
 from strop.nn.catalog import fetched, max_positions, model_path
+from strop.offline.rows import RowReader, check_rows
 from strop.plugins import check_call, resolve
 from strop.prompts.base import PromptSource
 from strop.prompts.checks import Room, refuse_unstorable
@@ -58,7 +61,11 @@ class Prepared:
     bad_rows: BadRows = field(default_factory=BadRows)
     """Malformed rows that `prompts.on_bad_row` left out."""
     num_too_long: int = 0
-    """Rows that `prompts.max_tokens` left out."""
+    """Rows that `prompts.max_tokens` or `prompts.rows.max_tokens` left out."""
+    rows: RowReader | None = None
+    """Makes groups of the rows, where they hold what is trained; None: the model answers prompts."""
+    num_cut: int = 0
+    """Rows that `prompts.rows.max_tokens` cut."""
     template_notes: tuple[str, ...] = ()
     """What the chat template does that this run should know of."""
 
@@ -88,20 +95,12 @@ def prepare(config: Config) -> Prepared:
     first = look_ahead(opened.source, config.rollout.batch_size)
     renderer = _open_renderer(_as_rendered(config, chain(first, *eval_sets.values())), model)
     _check_stops(config, renderer)
-    if config.prompts.on_bad_row == "skip":
-        opened = drop_refused(opened, renderer.prompt)
-    if config.prompts.max_tokens is not None and not is_slimes(config.prompts.source):
-        opened = drop_long(opened, renderer, max_tokens=config.prompts.max_tokens)
-    ahead = look_ahead(opened.source, config.rollout.batch_size)
-    room = Room(config, max_positions(model))
-    if ahead:
-        room.check(ahead, renderer, where="prompts")
-        _check_prompts(config, ahead, rewards, where="prompts")
-    for section in config.eval.datasets:
-        name, prompts = f"eval.datasets.{section.name}", eval_sets[section.name]
-        room.check(prompts, renderer, where=name, dataset=section)
-        _check_prompts(config, prompts, rewards, where=name)
-    _check_turns(config, next(chain(ahead, *eval_sets.values())), renderer)
+    reader = RowReader(renderer, config.prompts.rows, max_positions(model)) if shape_of(config) else None
+    if reader is not None:
+        rows = check_rows(opened, eval_sets, reader, skip_bad=config.prompts.on_bad_row == "skip")
+        opened, num_cut = rows.opened, rows.num_cut
+    else:
+        opened, num_cut = _check_played(config, opened, eval_sets, _Playing(rewards, renderer, model)), 0
     _check_weights(config, model)
     critic = None if config.algo.critic.model is None else _critic_path(config.algo.critic.model, model)
     return Prepared(
@@ -118,10 +117,43 @@ def prepare(config: Config) -> Prepared:
         hooks=hooks,
         slime=slime,
         critic=critic,
+        rows=reader,
+        num_cut=num_cut,
         bad_rows=opened.bad,
         num_too_long=opened.num_too_long,
         template_notes=notes(probe(renderer), has_turns=has_turns(config)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Playing:
+    """What prompts are played with."""
+
+    rewards: Rewards
+    renderer: Renderer
+    model: Path
+
+
+def _check_played(
+    config: Config, opened: Opened, eval_sets: dict[str, list[Prompt]], playing: _Playing
+) -> Opened:
+    """The prompts that are played. Raises InputError for one that cannot be, of training or held out."""
+    renderer, rewards = playing.renderer, playing.rewards
+    if config.prompts.on_bad_row == "skip":
+        opened = drop_refused(opened, renderer.prompt)
+    if config.prompts.max_tokens is not None and not is_slimes(config.prompts.source):
+        opened = drop_long(opened, renderer, max_tokens=config.prompts.max_tokens)
+    ahead = look_ahead(opened.source, config.rollout.batch_size)
+    room = Room(config, max_positions(playing.model))
+    if ahead:
+        room.check(ahead, renderer, where="prompts")
+        _check_prompts(config, ahead, rewards, where="prompts")
+    for section in config.eval.datasets:
+        name, prompts = f"eval.datasets.{section.name}", eval_sets[section.name]
+        room.check(prompts, renderer, where=name, dataset=section)
+        _check_prompts(config, prompts, rewards, where=name)
+    _check_turns(config, next(chain(ahead, *eval_sets.values())), renderer)
+    return opened
 
 
 def _as_read(config: Config) -> Config:
@@ -142,7 +174,8 @@ def _open_eval_sets(config: Config, rewards: Rewards) -> dict[str, list[Prompt]]
     for section in config.eval.datasets:
         if section.reward is not None:
             rewards.require(section.reward, where=f"eval.datasets.{section.name}.reward")
-    return {section.name: _eval_set(section, config.prompts) for section in config.eval.datasets}
+    shape = shape_of(config)
+    return {section.name: _eval_set(section, config.prompts, shape) for section in config.eval.datasets}
 
 
 def _check_algorithm(section: Algo) -> None:
@@ -182,7 +215,9 @@ def _critic_path(name: str, policy: Path) -> Path:
 def _open_training(config: Config) -> Opened:
     """An evaluation, which is a run of no steps, need not have prompts to train on."""
     given = (config.prompts.files, config.prompts.source, config.prompts.mixture)
-    return open_prompts(config.prompts) if config.loop.steps or any(given) else Opened(NoPrompts())
+    if not config.loop.steps and not any(given):
+        return Opened(NoPrompts())
+    return open_prompts(config.prompts, shape_of(config))
 
 
 def _open_renderer(section: Prompts, model: Path) -> Renderer:
@@ -191,9 +226,9 @@ def _open_renderer(section: Prompts, model: Path) -> Renderer:
     )
 
 
-def _eval_set(section: EvalSet, prompts: Prompts) -> list[Prompt]:
+def _eval_set(section: EvalSet, prompts: Prompts, shape: Shape | None) -> list[Prompt]:
     """The prompts of a held-out set; the set's reward is theirs, unless a row names its own."""
-    opened = open_eval_set(section, prompts)
+    opened = open_eval_set(section, prompts, shape)
     return [replace(prompt, reward=prompt.reward or section.reward) for prompt in opened]
 
 

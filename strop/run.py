@@ -13,17 +13,12 @@ from strop.algo.batch import Batch, make_batch
 from strop.algo.open import open_algorithm
 from strop.buffer.buffer import Buffer
 from strop.config.algo_rules import advice
-from strop.engines.local.engine import LocalEngine
 from strop.eval.due import occasion
-from strop.eval.evaluate import Evaluation, evaluate
+from strop.eval.evaluate import Evaluation
 from strop.nn.loading import CausalLM, load_model
 from strop.nn.lora import Adapters
 from strop.preflight import Prepared
 from strop.randomness import derive
-from strop.rollout.episode import Parts
-from strop.rollout.group import Player
-from strop.rollout.rollouts import Rollouts
-from strop.rollout.sampling import eval_sampling
 from strop.runtime.compute import Compute
 from strop.runtime.garbage import set_aside
 from strop.runtime.memory import peak_bytes
@@ -32,8 +27,8 @@ from strop.sample import Group
 from strop.store.run_dir import RunDirectory
 from strop.store.samples import write_samples
 from strop.summary import Totals, step_record
+from strop.supply import Archive, Stage, Supply
 from strop.sync.base import Transport
-from strop.sync.share import Share
 from strop.telemetry.base import Sink
 from strop.telemetry.spans import Spans
 from strop.train.base import Trainer
@@ -52,36 +47,10 @@ class Run:
         self._spans = Spans(time.perf_counter)
         self._began = self._step_began = time.perf_counter()
         self.algo: Algorithm = open_algorithm(config.algo, num_updates=self.plan.num_updates)
-        self.trainer, engine_model = self._models()
-        self._engine = LocalEngine(
-            engine_model,
-            self._compute,
-            max_tokens=config.engine.max_tokens,
-            stop_ids=prepared.renderer.stop_ids,
-            decode=prepared.renderer.decode,
-        )
-        self.sync: Transport = Share(self._engine)
+        self.trainer, models = self._models()
+        self._supply = self._supplied_by(models)
+        self.sync: Transport = self._supply.sync
         self.buffer = Buffer(groups_per_step=self.plan.groups_per_step, staleness=config.buffer.staleness)
-        parts = Parts(
-            self._engine,
-            prepared.renderer,
-            prepared.make_env,
-            config.env,
-            max_context_tokens=config.rollout.max_context_tokens,
-            vocabulary=engine_model.vocab_size,
-        )
-        self._player = Player(
-            parts,
-            prepared.rewards,
-            prepared.generate,
-            seed=config.loop.seed,
-            hooks=prepared.hooks,
-            plays_greedy="greedy" in self.algo.needs,
-        )
-        self._rollouts = Rollouts(
-            self._player, prepared.source, config.rollout, keep=prepared.keep, ledger=directory.ledger
-        )
-        self._rollouts.on_finished = self._show_rollout
         self._device = asyncio.Lock()
         self._totals = Totals()
         self._first_step = 0
@@ -91,7 +60,7 @@ class Run:
         self.interrupted_after: int | None = None
         """Completed steps at which the run stopped because it was asked to."""
 
-    def _models(self) -> tuple[Trainer, CausalLM]:
+    def _models(self) -> tuple[Trainer, Models]:
         config, path = self._config, self._prepared.model
         torch.set_num_threads(self.plan.threads)
         policy = load_model(path, torch.float32)
@@ -100,21 +69,31 @@ class Run:
             adapters = Adapters(policy, config.train.lora, seed=derive(config.loop.seed, "lora"))
         needs_reference = "ref" in self.algo.needs and adapters is None
         reference = load_model(path, torch.float32) if needs_reference else None
+        models = Models(policy, reference, adapters, self._critic(policy))
         trainer = LocalTrainer(
-            Models(policy, reference, adapters, self._critic(policy)),
-            config.train,
-            self.algo,
-            self._compute,
-            total_updates=self.plan.total_updates,
+            models, config.train, self.algo, self._compute, total_updates=self.plan.total_updates
         )
-        # The engine works on the trainer's own tensors when it can: at staleness 0 they take turns.
-        if config.engine.dtype == "bfloat16":
-            return trainer, load_model(path, torch.bfloat16)
-        if adapters is None:
-            return trainer, policy
+        return trainer, models
+
+    def _supplied_by(self, models: Models) -> Supply:
+        prepared, ledger = self._prepared, self._directory.ledger
+        if prepared.rows is not None:
+            return Archive(prepared, prepared.rows, self.trainer, ledger)
+        plays_greedy = "greedy" in self.algo.needs
+        stage = Stage(prepared, self._engine_model(models), self._compute, ledger, plays_greedy=plays_greedy)
+        stage.rollouts.on_finished = self._show_rollout
+        return stage
+
+    def _engine_model(self, models: Models) -> CausalLM:
+        """The engine works on the trainer's own tensors when it can: at staleness 0 they take turns."""
+        path = self._prepared.model
+        if self._config.engine.dtype == "bfloat16":
+            return load_model(path, torch.bfloat16)
+        if models.adapters is None:
+            return models.policy
         merged = load_model(path, torch.float32)
-        adapters.lend(merged)
-        return trainer, merged
+        models.adapters.lend(merged)
+        return merged
 
     def _critic(self, policy: CausalLM) -> ValueModel | None:
         config, prepared = self._config, self._prepared
@@ -130,7 +109,7 @@ class Run:
             return
         state = checkpoint.state
         await self._compute(self.trainer.load, checkpoint.path, state["trainer"])
-        self._rollouts.restore(state["rollouts"])
+        self._supply.source.restore(state["rollouts"])
         self._totals = Totals(**state["totals"])
         self._first_step = self.completed = checkpoint.step
         await self.sync.push(self.trainer.weights(), checkpoint.step)
@@ -142,7 +121,7 @@ class Run:
         self._sink.begin(self._config.name, total, self._first_step)
         self._tell_what_is_left_out()
         async with set_aside(), asyncio.TaskGroup() as tasks:
-            background = [tasks.create_task(self._engine.serve())]
+            background = self._supply.serve(tasks)
             try:
                 await self.restore()
                 if self._first_step == 0:
@@ -154,7 +133,7 @@ class Run:
                 self._spans.split()
                 self._step_began = time.perf_counter()
                 steps = range(self._first_step, total)
-                background.append(tasks.create_task(self._rollouts.fill(self.buffer, steps)))
+                background.append(tasks.create_task(self._supply.source.fill(self.buffer, steps)))
                 yield
             finally:
                 for task in reversed(background):
@@ -165,17 +144,24 @@ class Run:
 
     def _tell_what_is_left_out(self) -> None:
         bad, num_too_long = self._prepared.bad_rows, self._prepared.num_too_long
+        num_cut = self._prepared.num_cut
         if bad.count:
             self._sink.note(f"{bad.count} malformed rows are left out; the first: {bad.first}")
+        rows = self._prepared.rows
+        longest = self._config.prompts.max_tokens if rows is None else rows.limit
         if num_too_long:
-            longest = self._config.prompts.max_tokens
-            self._sink.note(f"{num_too_long} prompts longer than {longest} tokens are left out")
+            what = "prompts" if rows is None else "rows"
+            self._sink.note(f"{num_too_long} {what} longer than {longest} tokens are left out")
+        if num_cut:
+            self._sink.note(f"{num_cut} rows longer than {longest} tokens are cut at their end")
         for note in (*self._prepared.template_notes, *advice(self._config)):
             self._sink.note(note)
         if bad.count or num_too_long:
             self._directory.event(
                 "rows_left_out", malformed=bad.count, first_malformed=bad.first, too_long=num_too_long
             )
+        if num_cut:
+            self._directory.event("rows_cut", num=num_cut, max_tokens=longest)
 
     @property
     def _has_end(self) -> bool:
@@ -221,8 +207,8 @@ class Run:
         self, step: int, groups: list[Group], batch: Batch, metrics: dict[str, float]
     ) -> None:
         """Record the step; evaluate and checkpoint when due. Nothing is in flight: a consistent cut."""
-        report = self._rollouts.reports.pop(step)
-        self._rollouts.record_trained(step, groups)
+        report = self._supply.source.reports.pop(step)
+        self._supply.source.record_trained(step, groups)
         split = self._spans.split()
         split["step"] = time.perf_counter() - self._step_began
         record = step_record(step, groups, report, metrics, split)
@@ -250,15 +236,14 @@ class Run:
 
     async def _evaluate(self, done: int, when: str) -> None:
         for section in self._config.eval.datasets:
-            prompts = self._prepared.eval_sets[section.name]
-            sampling = eval_sampling(section, self._config.rollout)
+
 
             def show(finished: int, of: int, name: str = section.name) -> None:
                 self._sink.status(f"eval {name} {finished}/{of} prompts")
 
             began = time.perf_counter()
             with self._spans.span("eval"):
-                result = await evaluate(self._player, section, prompts, sampling, show)
+                result = await self._supply.evaluate(section, show)
             await self._record_eval(result, done, when, seconds=time.perf_counter() - began)
 
     async def _record_eval(self, result: Evaluation, done: int, when: str, *, seconds: float) -> None:
@@ -282,7 +267,7 @@ class Run:
         self._began = time.perf_counter()
         state = {
             "trainer": self.trainer.state(),
-            "rollouts": self._rollouts.state(),
+            "rollouts": self._supply.source.state(),
             "totals": self._totals.as_json(),
         }
 

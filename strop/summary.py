@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from strop.rollout.keep import kind_of
-from strop.rollout.rollouts import Report
+from strop.rollout.report import Report
 from strop.sample import Group
 from strop.telemetry.catalogue import checked
-from strop.telemetry.groups import group_record, mean_of, pass_record
+from strop.telemetry.groups import given_record, group_record, mean_of, pass_record
 from strop.telemetry.metrics import Metric, Rate, Sum, reduce
 
 
@@ -17,10 +17,13 @@ def step_record(
     step: int, groups: list[Group], report: Report, train: dict[str, float], split: dict[str, float]
 ) -> dict[str, Any]:
     """One object of `metrics.jsonl`; what is not finite is None. See `telemetry/catalogue.py`."""
-    trajectories = max(len({s.trajectory_id for s in group.samples}) for group in groups)
-    own = checked({**_filling(report), **_times(report, train, split)})
-    passing = pass_record(report.cells, samples=trajectories)
-    known = {**reduce([group_record(groups, step), own, passing]), **train}
+    if report.is_given:
+        told = [given_record(groups), checked(_times(report, train, split))]
+    else:
+        trajectories = max(len({s.trajectory_id for s in group.samples}) for group in groups)
+        own = checked({**_filling(report), **_times(report, train, split)})
+        told = [group_record(groups, step), own, pass_record(report.cells, samples=trajectories)]
+    known = {**reduce(told), **train}
     finite = {name: value if math.isfinite(value) else None for name, value in known.items()}
     return {"step": step, "version": step, **finite}
 
@@ -44,10 +47,11 @@ def _dropped(report: Report) -> dict[str, Metric]:
 
 
 def _times(report: Report, train: dict[str, float], split: dict[str, float]) -> dict[str, Metric]:
+    drawn: dict[str, Metric] = {"rollout/tokens_per_s": Rate(report.num_tokens, report.seconds)}
     return {
         "time/rollout_s": Sum(report.seconds),
         **{f"time/{name}_s": Sum(seconds) for name, seconds in split.items()},
-        "rollout/tokens_per_s": Rate(report.num_tokens, report.seconds),
+        **({} if report.is_given else drawn),
         "train/tokens_per_s": Rate(train["train/tokens"], split.get("train", 0.0)),
     }
 
@@ -66,7 +70,7 @@ class Totals:
 
     def add(self, record: dict[str, Any]) -> None:
         """Count a step."""
-        self.rollout_tokens += record["rollout/tokens"]
+        self.rollout_tokens += record.get("rollout/tokens", 0.0)
         self.rollout_s += record["time/rollout_s"]
         self.train_tokens += record["train/tokens"]
         self.train_s += record["time/train_s"]

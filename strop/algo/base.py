@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -44,6 +45,8 @@ class LossInputs:
     weight_N: Tensor
     sums: Sums
     """[N] → [N]: each token gets the sum over all tokens of its sample, wherever these lie; detached."""
+    sample_N: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
+    """int64: the row of its sample in the batch; rising."""
     columns: Mapping[str, Tensor] = field(default_factory=dict)
     """Further columns of `batch.scored`, each [N], by name."""
 
@@ -67,6 +70,9 @@ class Algorithm(Protocol):
     needs: frozenset[Need]
     weighs_entropy: bool
     """Whether `entropy_N` must carry a gradient."""
+
+    whole_groups: bool
+    """Whether the loss compares the samples of a group, so that a micro-batch must hold all of them."""
 
     def credit(self, batch: Batch) -> None:
         """Fill `batch.advantage` for every response token; the whole step is in sight. It may narrow

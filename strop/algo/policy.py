@@ -42,6 +42,7 @@ class PolicyGradient:
         self._rules = correction_rules(section.correction)
         self.needs: frozenset[Need] = needs_of(section, num_updates=num_updates)
         self.weighs_entropy = section.entropy_coef > 0
+        self.whole_groups = False
 
     def credit(self, batch: Batch) -> None:
         """Advantages, whitened if asked for; with `algo.mask_truncated`, a mask without truncated samples."""

@@ -63,9 +63,10 @@ def _table(out: Terminal, scene: Scene, decode: Decode | None, scale: float) -> 
 
 
 def _reward(sample: Sample) -> Text:
+    """Of a sample that data gives also what it is in its group."""
     if sample.reward is None:
-        return Text(sample.status.value, "yellow")
-    return Text(f"{sample.reward:.3g}", "bold")
+        return Text(sample.role or sample.status.value, "yellow")
+    return Text(f"{sample.role} {sample.reward:.3g}".lstrip(), "bold")
 
 
 def _few(scene: Scene) -> list[Sample]:

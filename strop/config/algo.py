@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from strop.config.keys import Section, key
+from strop.config.offline import Objective, Preference
 
 Function = Annotated[str, Field(min_length=1)]
 KlType = Literal["k1", "k2", "k3", "low_var_kl", "k3+"]
@@ -74,8 +75,19 @@ class Algo(Section):
         "reinforce_pp",
         "reinforce_pp_baseline",
         "ppo",
+        "sft",
+        "dpo",
+        "ipo",
+        "kto",
+        "orpo",
+        "simpo",
+        "cpo",
     ] = key("grpo", slime="--advantage-estimator")
     """A set of defaults for other keys, by name; the page of all keys lists them."""
+    objective: Objective = key("reward")
+    """What is trained: `reward`: the policy gradient of rewards, which all keys up to `correction` are about;
+    `nll`: what rows say (supervised training); the others: what rows prefer, by the losses of DPO
+    (arXiv:2305.18290) and its kin. Rows need neither engine, reward nor sync."""
     advantage: Function = key("group", path="plugin")
     """What a sample is worth beside others: `group`: less the mean of its group (arXiv:2402.03300);
     `leave_one_out`: less the mean of the others in it (RLOO, arXiv:2402.14740); `greedy`: less the reward of
@@ -139,4 +151,5 @@ class Algo(Section):
     above this (off-policy sequence masking, DeepSeek-V3.2, arXiv:2512.02556). slime: --use-opsm, with
     1e-4."""
     correction: Correction = key(Correction)
+    preference: Preference = key(Preference)
     critic: Critic = key(Critic)

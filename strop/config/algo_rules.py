@@ -36,7 +36,8 @@ def advice(config: Config) -> Iterator[str]:
 
 def _groups_of_one(view: View) -> Iterator[str]:
     key = "rollout.samples_per_prompt"
-    if view.value(key) == 1 and view.config.algo.advantage in _OF_GROUPS:
+    is_played = view.config.algo.objective == "reward"
+    if is_played and view.value(key) == 1 and view.config.algo.advantage in _OF_GROUPS:
         yield (
             f"{view.at(key)}: {key} = 1 with {view.said('algo.advantage')} learns nothing: the advantage is "
             "relative to the group, so that of one sample is 0; give at least 2"

@@ -33,6 +33,21 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "algo.normalize_std": False,
             "algo.whiten": "bessel",
         },
+        "sft": {"algo.objective": "nll", "rollout.samples_per_prompt": 1},
+        "dpo": {"algo.objective": "dpo", "rollout.samples_per_prompt": 2},
+        "ipo": {"algo.objective": "ipo", "rollout.samples_per_prompt": 2},
+        "kto": {"algo.objective": "kto", "rollout.samples_per_prompt": 1},
+        "orpo": {"algo.objective": "orpo", "rollout.samples_per_prompt": 2},
+        "simpo": {
+            "algo.objective": "simpo",
+            "rollout.samples_per_prompt": 2,
+            "algo.preference.beta": 2.0,
+        },
+        "cpo": {
+            "algo.objective": "cpo",
+            "rollout.samples_per_prompt": 2,
+            "algo.preference.nll_weight": 1.0,
+        },
         "ppo": {"algo.advantage": "gae", "algo.whiten": "bessel", "algo.clip_high": 0.2},
     }
 )

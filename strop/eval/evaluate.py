@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,8 @@ class Evaluation:
     """Of the samples that did not fail."""
     response_tokens: float
     """Their mean length."""
+    figures: dict[str, float] = field(default_factory=dict)
+    """What is told beside the mean, of rows that are not played: the loss, …"""
 
     def as_json(self) -> dict[str, Any]:
         """Without the samples; what cannot be told from so few is null."""
@@ -52,6 +54,7 @@ class Evaluation:
             **{f"pass_at_{k}": value for k, value in self.pass_at.items()},
             "truncated_share": self.truncated_share,
             "response_tokens": self.response_tokens,
+            **self.figures,
         }
         return {
             **{name: value if math.isfinite(value) else None for name, value in numbers.items()},

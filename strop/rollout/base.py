@@ -3,16 +3,25 @@
 from typing import Any, Protocol
 
 from strop.buffer.buffer import Buffer
+from strop.rollout.report import Report
+from strop.sample import Group
 
 
 class GroupSource(Protocol):
-    """Puts finished, rewarded groups into a buffer, step by step."""
+    """Puts groups into a buffer, step by step: finished and rewarded, or given by data with roles."""
+
+    reports: dict[int, Report]
+    """By step: how its groups came about; the loop takes them out as it closes steps."""
 
     async def fill(self, buffer: Buffer, steps: range) -> None:
         """For each step, wait for room, then put `groups_per_step` groups in the order of training.
 
         Raises NothingToLearn when they cannot be had.
         """
+        ...
+
+    def record_trained(self, step: int, groups: list[Group]) -> None:
+        """Close the books on the groups of a step."""
         ...
 
     def state(self) -> dict[str, Any]:

@@ -8,9 +8,7 @@ and environments take, and a resumed run draws the same tokens. A slow reward ha
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from strop.buffer.buffer import Buffer
@@ -19,27 +17,11 @@ from strop.errors import NothingToLearn
 from strop.prompts.base import PromptSource
 from strop.rollout.group import GREEDY, TRAINING, Player, greedy_twin, new_group
 from strop.rollout.keep import Drop, Keep, judge
+from strop.rollout.report import Report
 from strop.rollout.sampling import greedy_sampling, run_sampling
 from strop.sample import Group, Prompt
 from strop.store.ledger import Entry, Event, Ledger
 from strop.telemetry.groups import cells_of
-from strop.telemetry.metrics import Cell, Mean
-
-
-@dataclass(slots=True)
-class Report:
-    """How a step's groups came about."""
-
-    rounds: int = 0
-    issued: int = 0
-    dropped: Counter[str] = field(default_factory=Counter)
-    """Groups by reason."""
-    cells: dict[Cell, Mean] = field(default_factory=dict)
-    """Rewards of the trajectories of every finished group, before the filter: the accuracy of the policy, not
-    of the kept."""
-    num_tokens: int = 0
-    """Drawn, also for groups that were dropped."""
-    seconds: float = 0.0
 
 
 class Rollouts:

@@ -9,6 +9,7 @@ from functools import cache
 
 from strop.telemetry.declared import KINDS, Declared
 from strop.telemetry.metrics import Metric
+from strop.telemetry.of_given import of_given
 from strop.telemetry.of_training import off_policy, trained, valued
 
 
@@ -84,6 +85,7 @@ def _counts() -> tuple[Declared, ...]:
         Declared("rollout/response_tokens_min", tokens, "shortest response", "min", "response tokens"),
         Declared("rollout/response_tokens_max", tokens, "longest response", "max", "response tokens"),
         Declared("rollout/sampled_tokens", tokens, "that the policy made", "sum", "sampled tokens"),
+        Declared("rollout/trained_tokens", tokens, "that given rows train", "sum", "trained tokens"),
         Declared(
             "rollout/truncated_share",
             "share",
@@ -251,7 +253,7 @@ def _training() -> tuple[Declared, ...]:
 @cache
 def catalogue() -> tuple[Declared, ...]:
     """All of them, in the order of the data flow."""
-    return (*_rewards(), *_counts(), *_filled(), *_age(), *_training(), *_times(), *_evals())
+    return (*_rewards(), *_counts(), *_filled(), *_age(), *_training(), *of_given(), *_times(), *_evals())
 
 
 def declared(name: str) -> Declared | None:

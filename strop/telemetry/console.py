@@ -13,7 +13,7 @@ from strop.sample import Sample
 from strop.telemetry.footer import Footer
 from strop.telemetry.passes import told
 from strop.telemetry.printable import one_line
-from strop.telemetry.step_line import HEADER, Pace, step_line
+from strop.telemetry.step_line import Pace, header, step_line
 from strop.telemetry.terminal import open_terminal
 
 _QUIET_S = 30.0
@@ -71,14 +71,16 @@ class Console:
         done = record["step"] + 1
         if not self._header_shown:
             self._header_shown = True
-            self._print(Text(HEADER, "bold dim"))
+            self._print(Text(header(record), "bold dim"))
         mean = sum(self._durations) / len(self._durations)
         pace = Pace(step=self._durations[-1], left=mean * (self._steps - done))
         self._print(step_line(record, steps=self._steps, pace=pace, with_bar=self._live is not None))
         self._footer.progress(done, self._steps)
 
     def sample(self, sample: Sample) -> None:
-        reward = "no reward" if sample.reward is None else f"reward {sample.reward:.3g}"
+        reward = sample.role or "no reward"
+        if sample.reward is not None:
+            reward = f"reward {sample.reward:.3g}"
         facts = f"{reward} · {sample.response_length} tokens · {sample.status.value}"
         style = "dim" if sample.reward is None else "green" if sample.reward > 0 else "red"
         self._print(Text.assemble("      ┌ ", ("sample ", "bold"), (facts, style)))
@@ -93,9 +95,11 @@ class Console:
         line.append("–" if mean is None else f"{mean:.3f}", "bold cyan")
         if low is not None:
             line.append(f" [{low:.3f}, {high:.3f}]", "dim")
-        k, share = list(told(record).items())[-1]
-        if k > 1 and share is not None:
-            line.append(f"  pass@{k} {share:.3f}")
+        for k, share in list(told(record).items())[-1:]:
+            if k > 1 and share is not None:
+                line.append(f"  pass@{k} {share:.3f}")
+        if "loss" in record:
+            line.append(f"  loss {record['loss']:.4f}")
         line.append(f"  n {record['n']}")
         if record["failed"]:
             line.append(f"  {record['failed']} failed", "yellow")

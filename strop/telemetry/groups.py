@@ -30,6 +30,24 @@ def group_record(groups: list[Group], step: int) -> Mapping[str, Metric]:
     return checked({**_rewards(groups, samples), **_lengths(samples), **_ends(groups), **_age(samples, step)})
 
 
+def given_record(groups: list[Group]) -> Mapping[str, Metric]:
+    """The same of groups that data gives: how many and how long, since nothing was drawn or rewarded. Samples
+    that are scored and never trained are left out."""
+    samples = [sample for group in groups for sample in group.samples if not sample.remove_sample]
+    trained = float(sum(int(sample.sequence.mask.sum()) for sample in samples))
+    lengths = {name: metric for name, metric in _lengths(samples).items() if name != "rollout/sampled_tokens"}
+    cut = sum(sample.status is Status.TRUNCATED for sample in samples)
+    return checked(
+        {
+            "rollout/groups": Distinct(frozenset(group.id for group in groups)),
+            "rollout/truncated_share": Mean(cut, len(samples)),
+            "rollout/samples": Sum(float(len(samples))),
+            **lengths,
+            "rollout/trained_tokens": Sum(trained),
+        }
+    )
+
+
 def pass_record(cells: Mapping[Cell, Mean], *, samples: int) -> Mapping[str, Metric]:
     """pass@k of groups of `samples` trajectories each, for the k up to it."""
     of = {f"rollout/pass_at_{k}": Grouped(cells, passes.figure(k, PASSES)) for k in passes.ks(samples)}

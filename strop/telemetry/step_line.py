@@ -12,10 +12,14 @@ _BAR = 6
 _REWARD = 12
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
-HEADER = (
-    f"{'step':>7}  {'reward':<{_REWARD}}  {'reply tok':>9}  {'rollout tok/s':>13}  {'train tok/s':>11}"
-    f"  {'step s':>6}  {'roll/train/sync/rest %':>22}  {'left':>6}"
-)
+
+def header(record: Mapping[str, Any]) -> str:
+    """What stands over the lines of such records: of given rows the loss, as there are no rewards."""
+    measure = "loss" if _is_given(record) else "reward"
+    return (
+        f"{'step':>7}  {measure:<{_REWARD}}  {'reply tok':>9}  {'rollout tok/s':>13}  {'train tok/s':>11}"
+        f"  {'step s':>6}  {'roll/train/sync/rest %':>22}  {'left':>6}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +33,11 @@ class Pace:
 
 
 def step_line(record: Mapping[str, Any], *, steps: int, pace: Pace, with_bar: bool) -> Text:
-    """The line under `HEADER`. What the record lacks, or is not finite, is shown as –."""
-    reward = _number(record, "reward/mean")
+    """The line under `header`. What the record lacks, or is not finite, is shown as –."""
+    reward = _number(record, "train/loss" if _is_given(record) else "reward/mean")
     shown = _shown(reward, ".3f" if abs(reward or 0) < 10 else ".4g")
-    bar = _bar(reward) if with_bar and reward is not None else ""
+    has_bar = with_bar and reward is not None and not _is_given(record)
+    bar = _bar(reward) if has_bar and reward is not None else ""
     return Text.assemble(
         f"{record['step'] + 1:>{max(6 - len(str(steps)), 1)}}/{steps}  ",
         (f"{shown} ", "bold"),
@@ -44,6 +49,10 @@ def step_line(record: Mapping[str, Any], *, steps: int, pace: Pace, with_bar: bo
         (f"  {_split(record, pace.step):>22}", "dim"),
         f"  {duration(pace.left):>6}",
     )
+
+
+def _is_given(record: Mapping[str, Any]) -> bool:
+    return "reward/mean" not in record
 
 
 def duration(seconds: float) -> str:

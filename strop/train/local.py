@@ -100,7 +100,12 @@ class LocalTrainer:
         updates: list[Update] = []
         for index in range(batch.num_updates if self._trains_policy else 0):
             rows = np.flatnonzero((batch.update == index) & contributes)
-            micro_batches = pack(batch, rows.tolist(), max_tokens=self._section.max_tokens_per_device)
+            micro_batches = pack(
+                batch,
+                rows.tolist(),
+                max_tokens=self._section.max_tokens_per_device,
+                whole_groups=self._algorithm.whole_groups,
+            )
             update = Update(lr=self._optimizer.lr)
             for packed in micro_batches:
                 self._accumulate(update, batch, packed, weights, old)
@@ -135,6 +140,7 @@ class LocalTrainer:
         hidden_TD = packed_hidden(self._model, packed, dtype=self._dtype)
         stats = stats_of(self._model, hidden_TD, packed, temperature=batch.temperature, dtype=self._dtype)
         at = packed.columns
+        sample_N = torch.from_numpy(batch.sample_of_token[at])
         if "old" not in batch.scored:
             old[at] = stats.logp_N.detach().numpy()
         old_N = torch.from_numpy(old[at])
@@ -146,7 +152,8 @@ class LocalTrainer:
             behavior_N=torch.from_numpy(batch.behavior[at]),
             advantage_N=torch.from_numpy(batch.advantage[at]),
             weight_N=torch.from_numpy(weights[at]),
-            sums=sums_by_sample(torch.from_numpy(batch.sample_of_token[at])),
+            sums=sums_by_sample(sample_N),
+            sample_N=sample_N,
             columns={n: torch.from_numpy(c[at]) for n, c in batch.scored.items() if n not in LOG_PROBS},
         )
         loss = self._algorithm.loss(inputs)
@@ -207,9 +214,7 @@ def _summary(updates: list[Update]) -> dict[str, float]:
         metrics["train/loss"] = sum(u.loss for u in finite) / len(finite)
         metrics["train/grad_norm"] = sum(u.grad_norm for u in finite) / len(finite)
     computed = [u for u in finite if u.weight > 0]
-    for name in computed[0].parts if computed else ():
-        scale = [1.0 if name in _SUMS else 1 / u.weight for u in computed]
-        metrics[f"train/{name}"] = sum(u.parts[name] * s for u, s in zip(computed, scale, strict=True)) / len(
-            computed
-        )
+    for name in dict.fromkeys(name for u in computed for name in u.parts):
+        known = [u.parts[name] / (1.0 if name in _SUMS else u.weight) for u in computed if name in u.parts]
+        metrics[f"train/{name}"] = sum(known) / len(known)
     return metrics

@@ -6,8 +6,9 @@ would have alone, so log-probs and gradients are exactly those of the unshared f
 Pure: numpy in, numpy out.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,33 +125,54 @@ class _Filling:
         )
 
 
-def pack(batch: Batch, rows: Iterable[int], *, max_tokens: int, whole: bool = False) -> list[Packed]:
-    """Micro-batches of at most `max_tokens` tokens (a longer sample stands alone) over samples `rows`.
+def pack(
+    batch: Batch, rows: Iterable[int], *, max_tokens: int, whole: bool = False, whole_groups: bool = False
+) -> list[Packed]:
+    """Micro-batches of at most `max_tokens` tokens over samples `rows`. A longer sample stands alone, with
+    `whole_groups` a longer group.
 
-    Samples keep their order; samples without a sampled token are left out. With `whole` none is, and every
+    Samples keep their order; samples without a token to score are left out. With `whole` none is, and every
     token is fed, so that `ends` are the states in which the samples end.
     """
     full: list[_Filling] = []
     filling = _Filling()
-    for row in rows:
-        prompt, piece = _piece(batch, row, whole=whole)
-        if len(piece.scored) == 0 and not whole:
-            continue
-        more = filling.plus(prompt, piece)
+    for unit in _units(batch, rows, whole=whole, whole_groups=whole_groups):
+        more = _filled(filling, unit)
         if filling.bundles and more.tokens > max_tokens:
             full.append(filling)
-            more = _Filling().plus(prompt, piece)
+            more = _filled(_Filling(), unit)
         filling = more
     if filling.bundles:
         full.append(filling)
     return [_lay_out(filled, batch.kept) for filled in full]
 
 
+_Unit = list[tuple[NDArray[np.int32], _Piece]]
+"""Prompts and pieces of samples that lie in one micro-batch."""
+
+
+def _units(batch: Batch, rows: Iterable[int], *, whole: bool, whole_groups: bool) -> Iterator[_Unit]:
+    def key(row: int) -> int:
+        return batch.samples[row].group_id if whole_groups else row
+
+    for _, together in groupby(rows, key):
+        pieces = [_piece(batch, row, whole=whole) for row in together]
+        unit = [(prompt, piece) for prompt, piece in pieces if whole or len(piece.scored)]
+        if unit:
+            yield unit
+
+
+def _filled(filling: _Filling, unit: _Unit) -> _Filling:
+    for prompt, piece in unit:
+        filling = filling.plus(prompt, piece)
+    return filling
+
+
 def _piece(batch: Batch, row: int, *, whole: bool = False) -> tuple[NDArray[np.int32], _Piece]:
     sample = batch.samples[row]
     ids = sample.sequence.ids
     response = ids[sample.prompt_length :]
-    scored = np.flatnonzero(sample.sequence.sampled[sample.prompt_length :])
+    scored = np.flatnonzero(sample.sequence.scored[sample.prompt_length :])
     needed = scored[-1] if len(scored) else 0
     fed = response if whole else response[:needed]
     first = batch.tokens_of(row).start

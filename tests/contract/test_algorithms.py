@@ -100,6 +100,7 @@ def inputs_of(algorithm, batch, *, seed=0, rows=None):
         advantage_N=torch.from_numpy(batch.advantage),
         weight_N=torch.from_numpy(algorithm.weights(batch)),
         sums=sums_by_sample(torch.from_numpy(batch.sample_of_token)),
+        sample_N=torch.from_numpy(batch.sample_of_token),
         columns={n: torch.from_numpy(c) for n, c in batch.scored.items() if n not in LOG_PROBS},
     )
     if rows is not None:

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from strop.rollout.group import new_group
-from strop.rollout.rollouts import Report
+from strop.rollout.report import Report
 from strop.sample import Prompt, Status, Tokens
 from strop.summary import Totals, step_record
 from strop.telemetry.catalogue import declared

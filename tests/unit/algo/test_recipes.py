@@ -59,6 +59,7 @@ def inputs_of(batch, *, logp, old=None, behavior=None):
         advantage_N=torch.from_numpy(batch.advantage),
         weight_N=torch.full((n,), 1 / n, dtype=torch.float64),
         sums=sums_by_sample(torch.from_numpy(batch.sample_of_token)),
+        sample_N=torch.from_numpy(batch.sample_of_token),
         columns={n: torch.from_numpy(c) for n, c in batch.scored.items() if n == "mean_weight"},
     )
 
