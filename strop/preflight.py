@@ -37,6 +37,7 @@ from strop.rollout.keep import Keep, open_keep
 from strop.runtime.machine import Machine
 from strop.runtime.plan import Plan, make_plan
 from strop.sample import Prompt
+from strop.train.hint import Hint, Teaching
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ class Prepared:
     """Functions with slime's signatures; to close."""
     critic: Path | None = None
     """What a critic of its own begins as; None: as the policy, or there is none."""
+    teaching: Teaching = field(default_factory=Teaching)
+    """The models that teach, and what they are shown."""
     bad_rows: BadRows = field(default_factory=BadRows)
     """Malformed rows that `prompts.on_bad_row` left out."""
     num_too_long: int = 0
@@ -119,6 +122,7 @@ def prepare(config: Config) -> Prepared:
         critic=critic,
         rows=reader,
         num_cut=num_cut,
+        teaching=_open_teaching(config, model, renderer, opened.source),
         bad_rows=opened.bad,
         num_too_long=opened.num_too_long,
         template_notes=notes(probe(renderer), has_turns=has_turns(config)),
@@ -210,6 +214,19 @@ def _critic_path(name: str, policy: Path) -> Path:
             "give a model of the same family, or remove it: the critic then begins as the policy"
         )
     return path
+
+
+def _open_teaching(config: Config, policy: Path, renderer: Renderer, source: PromptSource) -> Teaching:
+    """An evaluation learns from nobody."""
+    if not config.algo.is_taught or not config.loop.steps:
+        return Teaching()
+    from strop.nn.teacher_paths import teacher_paths  # with torch, which nothing before this needs
+
+    paths, hint = teacher_paths(config.algo, policy), Hint.of(config, renderer)
+    if hint is not None:
+        ahead = look_ahead(source, config.rollout.batch_size)
+        hint.check(ahead, [path or policy for path in paths], config.rollout)
+    return Teaching(paths, hint)
 
 
 def _open_training(config: Config) -> Opened:

@@ -34,6 +34,7 @@ from strop.telemetry.spans import Spans
 from strop.train.base import Trainer
 from strop.train.critic import ValueModel, open_critic
 from strop.train.local import LocalTrainer, Models
+from strop.train.teachers import Teachers, open_teachers
 
 
 class Run:
@@ -69,7 +70,7 @@ class Run:
             adapters = Adapters(policy, config.train.lora, seed=derive(config.loop.seed, "lora"))
         needs_reference = "ref" in self.algo.needs and adapters is None
         reference = load_model(path, torch.float32) if needs_reference else None
-        models = Models(policy, reference, adapters, self._critic(policy))
+        models = Models(policy, reference, adapters, self._critic(policy), self._teachers())
         trainer = LocalTrainer(
             models, config.train, self.algo, self._compute, total_updates=self.plan.total_updates
         )
@@ -101,6 +102,10 @@ class Run:
             return None
         updates = config.loop.steps * self.plan.num_updates
         return open_critic(policy, prepared.critic, config.algo.critic, config.train, total_updates=updates)
+
+    def _teachers(self) -> Teachers | None:
+        paths = self._prepared.teaching.paths
+        return open_teachers(paths, self._config.algo, self._config.train) if paths else None
 
     async def restore(self) -> None:
         """Go on from the run directory's checkpoint, if it has one."""
@@ -190,12 +195,16 @@ class Run:
 
     def packed(self, groups: list[Group]) -> Batch:
         """The groups of a step as columns."""
-        return make_batch(
+        batch = make_batch(
             groups,
             num_updates=self.plan.num_updates,
             max_response_tokens=self.plan.max_response_tokens,
             temperature=self.plan.temperature,
         )
+        hint = self._prepared.teaching.hint
+        if hint is not None:
+            batch.for_teacher = hint.shown(batch, groups)
+        return batch
 
     async def scored(self, batch: Batch) -> Batch:
         """The batch with the log-probs and values that the algorithm needs."""
@@ -236,7 +245,6 @@ class Run:
 
     async def _evaluate(self, done: int, when: str) -> None:
         for section in self._config.eval.datasets:
-
 
             def show(finished: int, of: int, name: str = section.name) -> None:
                 self._sink.status(f"eval {name} {finished}/{of} prompts")

@@ -107,7 +107,10 @@ FAULTS: dict[str, Covered] = {
         "tests/unit/algo/test_correction.py::test_sequence_masking_is_of_what_was_sampled_and_of_trained_tokens",
     ),
     # slime #2085, verl #6867: the teacher was scored at temperature 0
-    "B18": "no teacher is asked by a run yet; what distils takes log-probs that both gave at one temperature",
+    "B18": (
+        "tests/unit/train/test_teachers.py::test_a_teacher_scores_at_the_temperature_and_within_the_sets_of_the_sampler",
+        "tests/unit/train/test_teachers.py::test_a_policy_that_is_its_teacher_learns_nothing",
+    ),
     # verl #3119: recomputed log-probs differed from those being trained
     "B20": (
         "tests/unit/algo/test_policy.py::test_ratio_is_exactly_one_when_old_is_the_training_forward_itself",

@@ -14,13 +14,15 @@ from strop.algo.sequence import Sums
 
 LogProb = Literal["old", "ref"]
 """Log-probs that the trainer computes before `credit`: at the start of the step, of the frozen reference."""
-Score = Literal["old", "ref", "values", "next_values"]
-"""What the trainer computes before `credit`: log-probs, and the critic's values: of the state in which each
-token was drawn, and of the state in which a truncated response was cut off, on each of its tokens."""
-Need = Literal["old", "ref", "values", "next_values", "greedy"]
-"""`greedy`: the reward of a greedy reply to each prompt, which the rollout plays beside the group."""
+Score = Literal["old", "ref", "teacher", "values", "next_values"]
+"""What the trainer computes before `credit`: log-probs, those of teachers among them (NaN where none is
+asked), and the critic's values: of the state in which each token was drawn, and of the state in which a
+truncated response was cut off, on each of its tokens."""
+Need = Literal["old", "ref", "teacher", "divergence", "values", "next_values", "greedy"]
+"""`greedy`: the reward of a greedy reply to each prompt, which the rollout plays beside the group.
+`divergence`: from the teachers, in the training pass itself: `LossInputs.columns["divergence"]`."""
 LOG_PROBS: tuple[LogProb, ...] = ("old", "ref")
-SCORES: tuple[Score, ...] = (*LOG_PROBS, "values", "next_values")
+SCORES: tuple[Score, ...] = (*LOG_PROBS, "teacher", "values", "next_values")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class LossInputs:
     sample_N: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
     """int64: the row of its sample in the batch; rising."""
     columns: Mapping[str, Tensor] = field(default_factory=dict)
-    """Further columns of `batch.scored`, each [N], by name."""
+    """Further columns of `batch.scored`, each [N], by name; and `divergence`, which carries a gradient."""
 
     @property
     def mask_N(self) -> Tensor:

@@ -1,12 +1,14 @@
 """`Batch`: one step's samples as 1-D numpy columns, the response tokens of all samples end to end."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from strop.kept import OFFSETS, Kept
 from strop.sample import Group, Sample, Status
+from strop.tokens import Tokens
 
 
 @dataclass(slots=True)
@@ -37,6 +39,8 @@ class Batch:
     """[N] each: `old`, `ref`, as far as the algorithm needs them, and what `credit` adds for the loss."""
     greedy: dict[int, float] = field(default_factory=dict)
     """Group id → reward of the greedy reply to its prompt, where the algorithm needs it."""
+    for_teacher: "Batch | None" = None
+    """The same responses behind the prompts that teachers see; None: behind the same."""
 
     def __post_init__(self) -> None:
         lengths = [s.response_length for s in self.samples]
@@ -86,6 +90,15 @@ class Batch:
     def tokens_of(self, row: int) -> slice:
         """Where the tokens of sample `row` stand in the per-token columns."""
         return slice(int(self.offsets[row]), int(self.offsets[row + 1]))
+
+
+def behind(batch: Batch, prompts: Sequence[Sequence[int]]) -> Batch:
+    """The same responses behind other prompts: ids of one for each sample."""
+    samples = [
+        replace(sample, sequence=Tokens.context(ids) + sample.response_tokens, prompt_length=len(ids))
+        for sample, ids in zip(batch.samples, prompts, strict=True)
+    ]
+    return replace(batch, samples=samples, scored={})
 
 
 def _kept_sets(samples: list[Sample]) -> Kept | None:

@@ -34,6 +34,7 @@ def open_advantage(section: Algo) -> Advantage:
         "leave_one_out": lambda batch: _leave_one_out(batch, section),
         "rank": lambda batch: _rank(batch, section),
         "greedy": _greedy,
+        "none": lambda batch: np.zeros(len(batch.samples)),
     }
     name, key = section.advantage, "algo.advantage"
     if name in of_samples:

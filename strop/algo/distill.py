@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from strop.algo.batch import Batch
 from strop.algo.kl import exact_kl, jensen_shannon
 from strop.algo.log1mexp import log1mexp
 
@@ -24,6 +25,13 @@ def reverse_kl_advantage(
     """
     advantage_N: NDArray[np.float32] = coef * (teacher_N - student_N)
     return advantage_N
+
+
+def distilled(batch: Batch, student_N: NDArray[np.float32], *, coef: float) -> NDArray[np.float32]:
+    """[N] `reverse_kl_advantage` of a step's trained tokens, 0 where no teacher was asked."""
+    teacher_N = batch.scored["teacher"]
+    is_taught_N = batch.mask & ~np.isnan(teacher_N)
+    return np.where(is_taught_N, reverse_kl_advantage(student_N, teacher_N, coef=coef), np.float32(0))
 
 
 def reverse_kl(student_NV: Tensor, teacher_NV: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from strop.algo.batch import Batch
 from strop.algo.correction import Correction, correct, mean_of_weights
 from strop.algo.corrections import correction_rules
 from strop.algo.credit import open_advantage
+from strop.algo.distill import distilled
 from strop.algo.kl import estimate_kl, kl_values
 from strop.algo.losses import Surrogate
 from strop.algo.opsm import masked_off_policy
@@ -50,6 +51,8 @@ class PolicyGradient:
         if section.mask_truncated:
             batch.mask = without_truncated(batch.mask, batch.truncated[batch.sample_of_token])
         advantage_N = self._advantage(batch, self._penalty(batch))
+        if "teacher" in self.needs:
+            advantage_N = advantage_N + distilled(batch, self._start(batch), coef=section.teacher.coef)
         if section.whiten != "none":
             advantage_N = whiten(advantage_N, batch.mask, variance=section.whiten).values_N
         batch.advantage = advantage_N.astype(np.float32)
@@ -61,9 +64,12 @@ class PolicyGradient:
         section = self._section
         if section.kl_coef == 0:
             return np.zeros(batch.num_tokens)
-        start = batch.behavior if section.old == "behavior" else batch.scored["old"]
-        kl_N = kl_values(start, batch.scored["ref"], kind=section.kl_type)
+        kl_N = kl_values(self._start(batch), batch.scored["ref"], kind=section.kl_type)
         return np.where(batch.mask, section.kl_coef * kl_N, 0.0)
+
+    def _start(self, batch: Batch) -> NDArray[np.float32]:
+        """[N] the policy's log-probs at the start of the step."""
+        return batch.behavior if self._section.old == "behavior" else batch.scored["old"]
 
     def _mean_weights(self, batch: Batch) -> NDArray[np.float32]:
         assert self._rules is not None
@@ -91,9 +97,10 @@ class PolicyGradient:
         )
 
     def contributes(self, batch: Batch) -> NDArray[np.bool_]:
-        """A trained token moves the weights by its advantage, or in any case by a KL or entropy term."""
+        """A trained token moves the weights by its advantage, or anyhow by a KL, teacher or entropy term."""
         is_own = self._section.policy_loss not in BUILT_IN_LOSSES  # nobody knows what moves it
         always = is_own or self._section.kl_loss_coef > 0 or self.weighs_entropy
+        always = always or "divergence" in self.needs
         moves = batch.mask & (always | (batch.advantage != 0))
         return np.bincount(batch.sample_of_token, weights=moves, minlength=len(batch.samples)) > 0
 
@@ -114,6 +121,10 @@ class PolicyGradient:
             values["kl_loss"] = self._kl(known)
         if section.kl_loss_coef > 0:
             loss_N = loss_N + section.kl_loss_coef * values["kl_loss"]
+        if not self.needs.isdisjoint(("teacher", "divergence")):
+            values["opd_kl"] = _from_teacher(known)
+        if "divergence" in self.needs:
+            loss_N = loss_N + section.teacher.coef * values["opd_kl"]
         if self.weighs_entropy:
             loss_N = loss_N - section.entropy_coef * known.entropy_N
         parts = {name: (known.weight_N * value_N.detach()).sum() for name, value_N in values.items()}
@@ -163,15 +174,30 @@ def needs_of(section: Algo, *, num_updates: int) -> frozenset[Need]:
     """What a step of `num_updates` updates needs before it."""
     own_old = section.old == "trainer"
     needs: set[Need] = set()
-    if own_old and (num_updates > 1 or section.kl_coef > 0 or section.correction.normalize):
+    if own_old and (
+        num_updates > 1
+        or section.kl_coef > 0
+        or section.correction.normalize
+        or (section.is_taught and section.teacher.form == "sampled")
+    ):
         needs.add("old")
     if section.kl_loss_coef > 0 or section.kl_coef > 0:
         needs.add("ref")
     if section.advantage == "greedy":
         needs.add("greedy")
+    if section.is_taught:
+        needs.add("teacher" if section.teacher.form == "sampled" else "divergence")
     if section.advantage == "gae":
         needs |= {"values", "next_values"} if section.critic.bootstrap else {"values"}
     return frozenset(needs)
+
+
+def _from_teacher(known: LossInputs) -> Tensor:
+    """[N] the divergence of each token, or of the sampled tokens alone their share of it."""
+    if "divergence" in known.columns:
+        return known.columns["divergence"]
+    teacher_N = known.columns["teacher"]
+    return torch.where(teacher_N.isnan(), 0, known.logp_N - teacher_N)
 
 
 def _clipped(surrogate: Surrogate, known: LossInputs) -> dict[str, Tensor]:

@@ -2,12 +2,13 @@
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from strop.cli.closing import closing_lines
+from strop.cli.teacher_first import train_teacher
 from strop.config.flags import split_arguments
 from strop.config.load import Loaded, load_config
 from strop.config.show import to_json
@@ -27,7 +28,7 @@ Later files win over earlier ones, flags over files. --resume goes on with the r
 last checkpoint. All keys: strop config --keys"""
 
 
-def main(argv: list[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     """Train; returns the exit code."""
     if not argv or "--help" in argv or "-h" in argv:
         print(USAGE)
@@ -39,6 +40,9 @@ def main(argv: list[str]) -> int:
     if resumes and not _goes_on(directory, loaded):
         print(f"{directory} is finished: nothing to resume")
         return 0
+    code = train_teacher(loaded.config, main)
+    if code:
+        return code
     prepared, record = _prepare(loaded.config, to_json(loaded))
     if resumes:
         _check_prompts(directory, prepared)

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from strop.config.keys import Section, key
 from strop.config.offline import Objective, Preference
+from strop.config.teacher import OneTeacher, Teacher
 
 Function = Annotated[str, Field(min_length=1)]
 KlType = Literal["k1", "k2", "k3", "low_var_kl", "k3+"]
@@ -82,6 +83,7 @@ class Algo(Section):
         "orpo",
         "simpo",
         "cpo",
+        "opd",
     ] = key("grpo", slime="--advantage-estimator")
     """A set of defaults for other keys, by name; the page of all keys lists them."""
     objective: Objective = key("reward")
@@ -93,7 +95,8 @@ class Algo(Section):
     `leave_one_out`: less the mean of the others in it (RLOO, arXiv:2402.14740); `greedy`: less the reward of
     the greedy reply to the same prompt (ReMax, arXiv:2310.10505); `returns`: discounted sums of rewards to
     come, without a baseline (REINFORCE++, arXiv:2501.03262); `gae`: the same against the values of a critic
-    (PPO, arXiv:1506.02438); `rank`: its place in the order of the group; or
+    (PPO, arXiv:1506.02438); `rank`: its place in the order of the group; `none`: nothing, where only a
+    teacher counts; or
     `file.py:name` of a function `(batch) ->
     array`, one number a response token."""
     normalize_std: bool = key(True)
@@ -153,3 +156,12 @@ class Algo(Section):
     correction: Correction = key(Correction)
     preference: Preference = key(Preference)
     critic: Critic = key(Critic)
+    teacher: Teacher = key(Teacher)
+    teachers: list[OneTeacher] = key(list)
+    """`[[algo.teachers]]` tables: several teachers instead of `algo.teacher.model`, for all prompts or for
+    some. What they teach of a prompt is a mean by weight."""
+
+    @property
+    def is_taught(self) -> bool:
+        """Whether there is a teacher."""
+        return self.teacher.model is not None or bool(self.teachers)

@@ -7,7 +7,7 @@ from strop.config.tree import Config
 from strop.config.view import View
 
 BUILT_IN_LOSSES = ("clip", "gspo", "gspo_token", "cispo")
-BUILT_IN_ADVANTAGES = ("group", "leave_one_out", "rank", "greedy", "returns", "gae")
+BUILT_IN_ADVANTAGES = ("group", "leave_one_out", "rank", "greedy", "returns", "gae", "none")
 _OF_GROUPS = ("group", "leave_one_out", "rank")
 """Advantages that compare the samples of a prompt with one another."""
 _OF_SAMPLES = ("gspo", "gspo_token")

@@ -25,6 +25,8 @@ HOOKS: KeyPath = ("rollout", "hooks")
 SINKS: KeyPath = ("telemetry", "sinks")
 SOURCE: KeyPath = ("prompts", "source")
 KL: KeyPath = ("algo", "kl_loss_coef")
+TEACHER: KeyPath = ("algo", "teacher", "model")
+TEACHERS: KeyPath = ("algo", "teachers")
 OPSM: KeyPath = ("algo", "opsm_delta")
 OPSM_DELTA = 1e-4
 """slime's default."""
@@ -159,6 +161,13 @@ def _use_opsm(texts: list[str], settings: Settings) -> list[Assignment]:
     return [] if settings.under(OPSM) else [(OPSM, OPSM_DELTA)]
 
 
+def _use_opd(texts: list[str], settings: Settings) -> list[Assignment]:
+    _refuse_value(texts)
+    if not settings.under(TEACHER) and not settings.under(TEACHERS):
+        raise ConfigError("there is no teacher; give --opd-teacher-load DIRECTORY, or remove --use-opd")
+    return []
+
+
 def _refuse_value(texts: list[str]) -> None:
     if texts:
         raise ConfigError(f"takes no value, but {texts[0]} follows; remove {texts[0]}")
@@ -185,6 +194,7 @@ def _buffer_source(texts: list[str], settings: Settings) -> list[Assignment]:
 LATE: dict[str, Callable[[list[str], Settings], list[Assignment]]] = {
     "--eps-clip": _clip_high,
     "--use-kl-loss": _use_kl_loss,
+    "--use-opd": _use_opd,
     "--use-opsm": _use_opsm,
     "--over-sampling-batch-size": _over_sample,
     "--buffer-filter-path": _buffer_source,

@@ -151,7 +151,14 @@ ALGORITHM = (
         f"{LATER} by this name: engine and trainer agree to 1e-4 when both are float32",
     ),
     Answer("--use-routing-replay --use-rollout-routing-replay", f"{LATER}: mixture-of-experts models"),
-    Answer("--use-opd --opd-*", f"{LATER}: distillation"),
+    Answer(
+        "--opd-type",
+        f"{LATER}: a teacher behind a server; it is a model beside the trainer: --opd-teacher-load DIRECTORY",
+        holds=("megatron",),
+    ),
+    Answer(
+        "--opd-teacher-ckpt-step", "name the checkpoint itself: --opd-teacher-load RUN/checkpoints/step-N"
+    ),
     Answer("--teacher-* --megatron-server-* --no-megatron-server-warmup", f"{LATER}: teacher servers"),
     Answer(
         "--mtp-num-layers --mtp-loss-scaling-factor --enable-mtp-training", f"{LATER}: multi-token prediction"
@@ -287,6 +294,7 @@ CAUTIONS = {
     "--calculate-per-token-loss": "without it slime's loss is seq_mean_token_mean; strop's is token_mean",
     "--advantage-estimator": "a name of slime's, or one of strop's",
     "--opsm-delta": "needs no --use-opsm; the mean is to the sampler's log-probs, as in its paper",
+    "--opd-teacher-load": "a model in Hugging Face's form; needs no --use-opd",
     "--kl-coef": "not together with --kl-loss-coef",
     "--lambd": "slime's default is 1",
     "--value-clip": "slime's value loss is twice as large: it leaves out the factor of one half",

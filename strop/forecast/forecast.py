@@ -1,14 +1,14 @@
 """`Forecast`: what a run will take of this machine, and what to change where that is too much."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from strop.config.tree import Config
 from strop.engines.local.capacity import ROUNDING
 from strop.forecast.load import Lengths, Load, load_of
 from strop.forecast.memory import Base, Memory, memory_of
-from strop.forecast.shape import Shape, shape_of
+from strop.forecast.shape import Shape, shape_of, weights_of
 from strop.forecast.timing import Speed, Times, times_of
 from strop.preflight import Prepared
 from strop.prompts.open import look_ahead
@@ -65,6 +65,7 @@ def forecast(prepared: Prepared, base: Base, machine: MachineMemory, *, response
     """Of the run that `prepared` is for. `response`: tokens of a typical response, as measured in a run;
     None: the most that is allowed."""
     shape = shape_of(prepared.model, prepared.config.train.lora)
+    shape = replace(shape, teachers=weights_of(prepared.teaching.paths))
     lengths = _lengths(prepared, response)
     load = load_of(prepared.config, lengths)
     memory = memory_of(prepared.config, shape, load, base, updates=prepared.plan.total_updates)
@@ -92,7 +93,7 @@ def way_out(found: Forecast, base: Base) -> str:
         lora = config.train.lora
         shape = found.shape
         if lora != found.prepared.config.train.lora:
-            shape = shape_of(found.prepared.model, lora)
+            shape = replace(shape_of(found.prepared.model, lora), teachers=shape.teachers)
         load = load_of(config, found.lengths)
         memory = memory_of(config, shape, load, base, updates=found.prepared.plan.total_updates)
         if memory.peak.size <= found.machine.total:

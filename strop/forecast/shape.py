@@ -1,5 +1,6 @@
 """`Shape`: what the memory of a model depends on, taken from the model itself without its weights."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,14 @@ class Shape:
     """Weights that have one."""
     in_products: int
     """Weights that are one side of a product, the head aside: what autocast makes copies of."""
+    teachers: int = 0
+    """Weights of the models that teach."""
+
+
+def weights_of(paths: Iterable[Path | None]) -> int:
+    """Of several models, each counted once; None is none of its own."""
+    models = [outline(path) for path in dict.fromkeys(paths) if path is not None]
+    return sum(p.numel() for model in models for _, p in model.named_parameters())
 
 
 def shape_of(path: Path, lora: Lora) -> Shape:

@@ -15,6 +15,7 @@ from strop.algo.batch import Batch, make_batch
 from strop.algo.open import open_algorithm
 from strop.algo.policy import needs_of
 from strop.config.algo_rules import has_own_critic
+from strop.config.teacher import Teacher
 from strop.config.tree import Config
 from strop.engines.base import Request
 from strop.forecast.load import Lengths, Load
@@ -68,10 +69,10 @@ class Times:
 
 
 def times_of(config: Config, lengths: Lengths, load: Load, speed: Speed) -> Times:
-    """Of a run at this speed. Scoring by a reference, a critic or for a second update is a third of a pass; a
-    critic with a model of its own is trained in a second one."""
+    """Of a run at this speed. Scoring by a reference, a teacher, a critic or for a second update is a third
+    of a pass; a critic with a model of its own is trained in a second one."""
     needs = needs_of(config.algo, num_updates=config.train.updates_per_step)
-    passes = 1 + has_own_critic(config) + len(needs & set(SCORES)) / 3
+    passes = 1 + has_own_critic(config) + len(needs & {*SCORES, "divergence"}) / 3
     tokens = load.update_tokens * config.train.updates_per_step * passes
     response = lengths.response
     drawing = load.rollout.waves * (speed.prefill_s + (response - 1) * speed.token_s)
@@ -145,7 +146,8 @@ def _batch(prepared: Prepared, ids: list[Any], lengths: Lengths, load: Load) -> 
 
 async def _train(stage: Rehearsal, prepared: Prepared, batch: Batch) -> float:
     config = prepared.config
-    alone = {"kl_loss_coef": 0.0, "advantage": "group"}  # the policy's own pass, by which others are counted
+    # The policy's own pass, by which others are counted.
+    alone = {"kl_loss_coef": 0.0, "advantage": "group", "teacher": Teacher(), "teachers": []}
     algorithm = open_algorithm(config.algo.model_copy(update=alone), num_updates=1)
     is_wide = config.engine.dtype == "float32"
     policy = stage.model if is_wide else load_model(prepared.model, torch.float32)

@@ -37,6 +37,7 @@ TABLE = {
     "math": BuiltIn(
         f"{_HERE}.boxed:Math", label=f"{_HERE}.equality:check_label", needs_math=True, gives_table=True
     ),
+    "none": BuiltIn(f"{_HERE}.rules:none"),
     "overlong": BuiltIn(f"{_HERE}.overlong:Overlong"),
     "random": BuiltIn(f"{_HERE}.chance:Chance"),
     "regex": BuiltIn(f"{_HERE}.rules:Regex", label=f"{_HERE}.rules:check_any", can_be_boxed=True),

@@ -25,6 +25,15 @@ def exact(sample: Sample) -> float:
     return float(sample.response.strip() == str(_label(sample)).strip())
 
 
+def none(sample: Sample) -> float:  # noqa: ARG001 - of any sample
+    """0 for every sample: for runs that learn from a teacher alone.
+
+    >>> none(Sample(index=0, group_id=0, response="42"))
+    0.0
+    """
+    return 0.0
+
+
 def first_number(sample: Sample) -> float:
     """1 if the first number in the response equals the label as a number.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from strop.algo.base import LOG_PROBS, Algorithm, Loss, LossInputs, Score
 from strop.algo.batch import Batch
@@ -23,6 +24,7 @@ from strop.train.forward import packed_hidden, packed_stats, stats_of
 from strop.train.mismatch import mismatch_metrics
 from strop.train.optimizer import Optimizer
 from strop.train.packing import Packed, pack
+from strop.train.teachers import Teachers
 from strop.train.update import Applier, Update
 
 _NUM_SILENT = 2
@@ -41,6 +43,8 @@ class Models:
     adapters: Adapters | None = None
     critic: ValueModel | None = None
     """There when the algorithm needs values."""
+    teachers: Teachers | None = None
+    """There when the algorithm needs what they say."""
 
 
 class LocalTrainer:
@@ -50,7 +54,7 @@ class LocalTrainer:
         self, models: Models, section: Train, algorithm: Algorithm, compute: Compute, *, total_updates: int
     ) -> None:
         self._model, self._reference, self._adapters = models.policy, models.reference, models.adapters
-        self._critic = models.critic
+        self._critic, self._teachers = models.critic, models.teachers
         self._section, self._algorithm, self._compute = section, algorithm, compute
         self._dtype: torch.dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[section.dtype]
         trained = self._model.named_parameters() if self._adapters is None else self._adapters.parameters()
@@ -64,6 +68,9 @@ class LocalTrainer:
         if what == "values" or what == "next_values":
             assert self._critic is not None, "run.py makes a critic when the algorithm needs one"
             return await self._compute(self._critic.score, batch, what)
+        if what == "teacher":
+            assert self._teachers is not None, "run.py loads teachers when the algorithm needs them"
+            return await self._compute(self._teachers.score, batch, self._model)
         if what == "ref" and self._adapters is not None:
             return await self._compute(self._score_without, self._adapters, batch)
         model = self._reference if what == "ref" else self._model
@@ -154,13 +161,22 @@ class LocalTrainer:
             weight_N=torch.from_numpy(weights[at]),
             sums=sums_by_sample(sample_N),
             sample_N=sample_N,
-            columns={n: torch.from_numpy(c[at]) for n, c in batch.scored.items() if n not in LOG_PROBS},
+            columns=self._columns(batch, packed, hidden_TD),
         )
         loss = self._algorithm.loss(inputs)
         if self._critic is not None:
             beside = self._critic.joint_loss(hidden_TD, batch, packed, inputs.weight_N)
             loss = loss if beside is None else _joined(loss, beside)
         update.add(loss, weight=float(weights[at].sum()), num_tokens=len(packed.ids))
+
+    def _columns(self, batch: Batch, packed: Packed, hidden_TD: Tensor) -> dict[str, Tensor]:
+        """Of a micro-batch: what was scored or credited before, and what has a gradient beside log-probs."""
+        at, given = packed.columns, batch.scored.items()
+        columns = {name: torch.from_numpy(column[at]) for name, column in given if name not in LOG_PROBS}
+        if "divergence" in self._algorithm.needs:
+            assert self._teachers is not None, "run.py loads teachers when the algorithm needs them"
+            columns["divergence"] = self._teachers.divergence(batch, packed, self._model, hidden_TD)
+        return columns
 
     def weights(self) -> Weights:
         """See `train.base.Trainer`; adapters are merged."""

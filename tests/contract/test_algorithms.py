@@ -11,9 +11,12 @@ from strop.algo.batch import make_batch
 from strop.algo.open import open_algorithm
 from strop.algo.sequence import sums_by_sample
 from strop.config.algo import Algo, Correction
+from strop.config.teacher import Teacher
 from strop.sample import Group, Prompt, Sample, Status, Tokens
 
 NUM_UPDATES = 2
+VALUES = {"teacher": -1.3}
+"""Of scored log-probs; others are −1.1."""
 COLUMNS = [spec.name for spec in fields(LossInputs) if spec.name.endswith("_N")]
 ALGORITHMS = {
     "grpo": Algo(),
@@ -36,6 +39,9 @@ ALGORITHMS = {
     "tis": Algo(correction=Correction(type="tis")),
     "mis of samples": Algo(correction=Correction(type="mis", level="geometric", veto=1e-4)),
     "icepop, mean 1": Algo(correction=Correction(type="icepop", normalize=True)),
+    "distillation": Algo(advantage="none", teacher=Teacher(model="t")),
+    "distillation beside rewards": Algo(teacher=Teacher(model="t", coef=0.3), whiten="bessel"),
+    "divergence": Algo(advantage="none", teacher=Teacher(model="t", form="full", coef=0.5)),
     "rejection": Algo(correction=Correction(reject="sequence"), opsm_delta=0.01),
 }
 
@@ -77,8 +83,8 @@ def batch_of(seed=0):
 def credited(algorithm, seed=0, fill=0.0):
     batch = batch_of(seed)
     batch.advantage = np.full(batch.num_tokens, fill, np.float32)
-    for what in sorted(algorithm.needs & set(LOG_PROBS)):
-        batch.scored[what] = np.where(np.isnan(batch.behavior), np.nan, np.float32(-1.1))
+    for what in sorted(algorithm.needs & {*LOG_PROBS, "teacher"}):
+        batch.scored[what] = np.where(np.isnan(batch.behavior), np.nan, np.float32(VALUES.get(what, -1.1)))
     algorithm.credit(batch)
     return batch
 
@@ -101,7 +107,10 @@ def inputs_of(algorithm, batch, *, seed=0, rows=None):
         weight_N=torch.from_numpy(algorithm.weights(batch)),
         sums=sums_by_sample(torch.from_numpy(batch.sample_of_token)),
         sample_N=torch.from_numpy(batch.sample_of_token),
-        columns={n: torch.from_numpy(c) for n, c in batch.scored.items() if n not in LOG_PROBS},
+        columns={
+            **{n: torch.from_numpy(c) for n, c in batch.scored.items() if n not in LOG_PROBS},
+            **({"divergence": -column()} if "divergence" in algorithm.needs else {}),
+        },
     )
     if rows is not None:
         samples = torch.from_numpy(batch.sample_of_token)[rows]
@@ -120,7 +129,7 @@ def gradients(algorithm, inputs):
 
 
 def test_needs_are_log_probs_that_the_trainer_can_score(algorithm):
-    assert algorithm.needs <= {"old", "ref", "greedy"}
+    assert algorithm.needs <= {"old", "ref", "teacher", "divergence", "greedy"}
     assert isinstance(algorithm.weighs_entropy, bool)
 
 

@@ -1,5 +1,6 @@
 """Every recipe trains on real rollouts of a tiny model, and goes on where it was stopped."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from strop.cli.main import main
 from strop.config.presets import PRESETS
+from strop.nn.tiny import make_tiny
 from strop.store.ledger import audit
 from strop.store.reader import RunReader
 from strop.telemetry.metrics import is_timing
@@ -39,6 +41,8 @@ def _models(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def run(recipe: str, path: Path, *flags: str) -> RunReader:
     mine = path.parent / "mine.py"
     mine.write_text(MINE)
+    if recipe == "opd":
+        flags = ("--algo.teacher.model", str(make_tiny(path.parent / "teacher", seed=1)), *flags)
     words = [*SMALL, "--reward.fn", f"{mine}:mixed", "--store.dir", str(path), *flags]
     assert main(["train", str(FIRST_RUN / f"{recipe}.toml"), *words]) == 0
     return RunReader(path)
@@ -69,6 +73,8 @@ def test_a_recipe_that_is_resumed_equals_one_that_was_not(recipe: str, tmp_path:
 def test_a_recipe_learns_the_first_task(recipe: str, tmp_path: Path) -> None:
     path = tmp_path / "run"
     words = ["--telemetry.sinks", "[]", "--runtime.threads", "1", "--store.dir", str(path)]
+    if recipe == "opd":
+        words += ["--algo.teacher.model", str(tmp_path / "teacher")]
     assert main(["train", str(FIRST_RUN / f"{recipe}.toml"), *words]) == 0
     summary = RunReader(path).summary()
     assert summary is not None
@@ -109,9 +115,24 @@ def test_a_function_of_ones_own_is_trained_with(tmp_path: Path) -> None:
         ("--algo.correction.reject geometric --algo.correction.veto 1e-4", "train/correction_reject_frac"),
         ("--algo.opsm_delta 1e-4", "train/opsm_frac"),
         ("--algo.old behavior", "train/mismatch_k3"),
+        ("--algo.teacher.model tiny", "train/opd_kl"),
+        ("--algo.teacher.model tiny --algo.teacher.form top_k --train.lora.rank 2", "train/opd_kl"),
         ("--algo.old behavior --algo.kl_coef 0.1 --algo.advantage returns --algo.gamma 0.9", "train/kl_loss"),
     ],
 )
 def test_what_a_key_adds_is_measured(flags: str, metric: str, tmp_path: Path) -> None:
     rows = run("grpo", tmp_path / "run", "--loop.steps", "2", *flags.split()).metrics()
     assert all(isinstance(row[metric], float) for row in rows)
+
+
+def test_a_policy_that_is_shown_more_teaches_itself(tmp_path: Path) -> None:
+    rows = [{"prompt": f"a{n}k", "label": str(n), "metadata": {"hint": f"It is {n}."}} for n in range(8)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ["--prompts.source", "none", "--prompts.options", "{}"]
+    words += ["--prompts.files", str(tmp_path / "rows.jsonl")]
+    words += ["--algo.type", "opd", "--algo.teacher.model", "policy", "--algo.teacher.hint_key", "hint"]
+    whole = run("grpo", tmp_path / "whole", "--loop.steps", "4", *words)
+    run("grpo", tmp_path / "parted", "--loop.steps", "2", *words)
+    parted = run("grpo", tmp_path / "parted", "--loop.steps", "4", "--resume", *words)
+    assert all(row["train/grad_norm"] > 0 and row["train/opd_kl"] != 0 for row in whole.metrics())
+    assert weights(parted) == weights(whole)

@@ -30,6 +30,8 @@ REJECTED = "--engine.dtype bfloat16 --algo.correction.reject token"
 
 PPO = f"{LOUD} --algo.type ppo"
 SHARED = f"{PPO} --algo.critic.shared"
+TAUGHT = "--algo.teacher.model ./other"
+TAUGHT_BY_TWO = """--algo.teachers '[{model = "./other"}, {model = "./tiny"}]'"""
 
 CHANGES: dict[str, Change] = {
     "name": Change("--name other", "output"),
@@ -141,6 +143,18 @@ CHANGES: dict[str, Change] = {
     "algo.correction.reject_low": Change("--algo.correction.reject_low 0.9999999", "weights", REJECTED),
     "algo.correction.reject_high": Change("--algo.correction.reject_high 0.9999999", "weights", REJECTED),
     "algo.correction.veto": Change("--algo.correction.veto 0.9999999", "weights"),
+    "algo.teacher.model": Change(TAUGHT, "advantages"),
+    "algo.teacher.coef": Change("--algo.teacher.coef 0.5", "advantages", TAUGHT),
+    "algo.teacher.form": Change("--algo.teacher.form full", "advantages", TAUGHT),
+    "algo.teacher.top_k": Change("--algo.teacher.top_k 2", "weights", f"{TAUGHT} --algo.teacher.form top_k"),
+    "algo.teacher.beta": Change("--algo.teacher.beta 0.5", "weights", f"{TAUGHT} --algo.teacher.form full"),
+    "algo.teacher.hint_key": Change(
+        "--algo.teacher.hint_key question", "advantages", f"{TAUGHT} --prompts.metadata_fields question"
+    ),
+    "algo.teachers": Change(TAUGHT_BY_TWO, "advantages"),
+    "algo.teachers.model": Change("""--algo.teachers '[{model = "./other"}]'""", "advantages"),
+    "algo.teachers.weight": Change("--algo.teachers.0.weight 9", "advantages", TAUGHT_BY_TWO),
+    "algo.teachers.sources": Change("--algo.teachers.0.sources nobody", "advantages", TAUGHT_BY_TWO),
     "algo.normalize_std": Change("--algo.normalize_std false", "advantages"),
     "algo.aggregation": Change("--algo.aggregation seq_mean_token_sum", "train/loss", LOUD),
     "algo.clip_low": Change("--algo.clip_low 0.001", "weights", LOUD),
@@ -215,6 +229,7 @@ CHANGES: dict[str, Change] = {
 
 ELSEWHERE = {
     "prompts.chat_template_kwargs": "tests/unit/render/test_template_variables.py: the tiny model's template takes none",
+    "algo.teacher.train_first": "tests/unit/cli/test_teacher_first.py: a teacher takes a run of its own",
     "train.max_tokens_per_device": "tests/unit/train/test_local_trainer.py: changes memory and speed, never the result",
     "train.on_nan": "tests/unit/train/test_local_trainer.py: a gradient must be made to fail",
     "telemetry.wandb.project": "tests/shape/test_options_have_effect.py: without wandb itself",

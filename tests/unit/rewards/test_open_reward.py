@@ -37,8 +37,8 @@ async def test_a_function_of_mine_takes_its_options(tmp_path):
             "exat",
             {},
             "reward.fn = 'exat': no such name; did you mean 'exact'? "
-            "(dapo, deepscaler, exact, f1, first_number, format, gpqa, gsm8k, math, overlong, random, regex, remote, "
-            "file.py:name, package.module:name)",
+            "(dapo, deepscaler, exact, f1, first_number, format, gpqa, gsm8k, math, none, overlong, "
+            "random, regex, remote, file.py:name, package.module:name)",
         ),
         ("exact", {"strip": 1}, "reward.options.strip: exact takes no such option; it takes none"),
         ("regex", {}, "reward.options: Regex needs 'pattern'; add reward.options.pattern = …"),

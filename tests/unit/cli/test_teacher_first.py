@@ -1,0 +1,66 @@
+"""`algo.teacher.train_first`: a teacher is trained once, goes on where it stopped, and is then left alone."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from strop.cli.teacher_first import train_teacher
+from strop.config.load import load_config
+from strop.config.tree import Config
+from strop.errors import ConfigError
+
+
+def config_of(place: Path, *, steps: int = 1) -> Config:
+    (place / "teacher.toml").write_text("")
+    text = (
+        f'model = "tiny"\n[loop]\nsteps = {steps}\n[prompts]\nfiles = ["a"]\n[algo.teacher]\n'
+        'model = "./runs/teacher"\ntrain_first = "teacher.toml"\n'
+    )
+    (place / "run.toml").write_text(text)
+    return load_config([place / "run.toml"]).config
+
+
+def asked(config: Config, code: int = 0) -> tuple[int, list[list[str]]]:
+    """The exit code, and what was to be trained."""
+    words: list[list[str]] = []
+
+    def train(given: Sequence[str]) -> int:
+        words.append(list(given))
+        return code
+
+    return train_teacher(config, train), words
+
+
+def test_a_teacher_that_is_not_there_is_trained_into_its_directory(tmp_path: Path) -> None:
+    words = [str(tmp_path / "teacher.toml"), "--store.dir", str(tmp_path / "runs/teacher")]
+    assert asked(config_of(tmp_path)) == (0, [words])
+    assert asked(config_of(tmp_path), code=130) == (130, [words])
+
+
+def test_a_teacher_that_was_interrupted_goes_on(tmp_path: Path) -> None:
+    config, run = config_of(tmp_path), tmp_path / "runs/teacher"
+    run.mkdir(parents=True)
+    (run / "run.json").write_text("{}")
+    ((_, words),) = [asked(config)]
+    assert words[0][-1] == "--resume"
+    (run / "summary.json").write_text(json.dumps({"status": "finished", "steps": 3}))
+    assert asked(config) == (0, [])
+
+
+def test_a_model_is_a_teacher_as_it_is(tmp_path: Path) -> None:
+    config = config_of(tmp_path)
+    (tmp_path / "runs/teacher").mkdir(parents=True)
+    assert asked(config) == (0, [])
+
+
+def test_a_run_of_no_steps_needs_no_teacher(tmp_path: Path) -> None:
+    assert asked(config_of(tmp_path, steps=0)) == (0, [])
+
+
+def test_a_run_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    config = config_of(tmp_path)
+    (tmp_path / "teacher.toml").unlink()
+    with pytest.raises(ConfigError, match=r'^algo\.teacher\.train_first = ".*teacher\.toml": no such file$'):
+        asked(config)
