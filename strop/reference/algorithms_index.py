@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,7 +105,7 @@ def _recipe(name: str, keys: tuple[str, ...], folder: Path, examples: Path) -> l
     ]
 
 
-def _of_algo(preset: Any) -> dict[str, Any]:
+def _of_algo(preset: Mapping[str, Any]) -> dict[str, Any]:
     return {key.removeprefix("algo."): value for key, value in preset.items()}
 
 
