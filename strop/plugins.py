@@ -253,7 +253,7 @@ def _place(cause: BaseException) -> str:
     if isinstance(cause, SyntaxError) and cause.filename:
         return f"{cause.filename}:{cause.lineno}: "
     frames = traceback.extract_tb(cause.__traceback__)
-    libraries = (str(Path(__file__).parent), *sysconfig.get_paths().values(), "<frozen")
+    libraries = (str(Path(__file__).parent), *sysconfig.get_paths().values(), "<frozen", "<string>")
     own = [f for f in frames if not f.filename.startswith(libraries)]
     return f"{own[-1].filename}:{own[-1].lineno}: " if own else ""
 

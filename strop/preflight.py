@@ -29,6 +29,7 @@ from strop.render.open import check_tokenizer, open_renderer
 from strop.render.probe import notes, probe
 from strop.render.same_tokens import mean_the_same
 from strop.render.stop_texts import refuse_special
+from strop.rewards.checks import check_eval_set
 from strop.rewards.open import open_rewards
 from strop.rewards.select import Rewards
 from strop.rollout.custom import Generate
@@ -83,7 +84,7 @@ def prepare(config: Config) -> Prepared:
     if model.is_dir():
         check_tokenizer(model)
     slime = open_slime(config, model)
-    rewards, make_env = open_rewards(config.reward, names=slime.rewards), open_env(config.env)
+    rewards, make_env = _open_rewards(config, slime), open_env(config.env)
     keep, generate = _open_keep(config.rollout.keep, slime), _open_generate(config.rollout.generate, slime)
     hooks = _open_hooks(config.rollout.hooks, slime)
     _check_algorithm(config.algo)
@@ -105,6 +106,7 @@ def prepare(config: Config) -> Prepared:
     else:
         opened, num_cut = _check_played(config, opened, eval_sets, _Playing(rewards, renderer, model)), 0
     _check_weights(config, model)
+    rewards.prepare()
     critic = None if config.algo.critic.model is None else _critic_path(config.algo.critic.model, model)
     return Prepared(
         config=config,
@@ -160,6 +162,10 @@ def _check_played(
     return opened
 
 
+def _open_rewards(config: Config, slime: Slime) -> Rewards:
+    return open_rewards(config.reward, names=slime.rewards, seed=config.loop.seed)
+
+
 def _as_read(config: Config) -> Config:
     """A generate function of slime's renders its prompts itself, so rows may hold messages in any case."""
     if not is_slimes(config.rollout.generate):
@@ -176,6 +182,7 @@ def _as_rendered(config: Config, prompts: Iterable[Prompt]) -> Prompts:
 
 def _open_eval_sets(config: Config, rewards: Rewards) -> dict[str, list[Prompt]]:
     for section in config.eval.datasets:
+        check_eval_set(config.reward, section)
         if section.reward is not None:
             rewards.require(section.reward, where=f"eval.datasets.{section.name}.reward")
     shape = shape_of(config)

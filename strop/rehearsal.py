@@ -4,15 +4,18 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
 from strop.engines.local.engine import LocalEngine
 from strop.nn.loading import CausalLM, load_model
 from strop.preflight import Prepared
+from strop.rewards.asking import Host
 from strop.rollout.episode import Parts
 from strop.rollout.group import Player
 from strop.runtime.compute import Compute
+from strop.train.scoring import open_scorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,17 @@ class Rehearsal:
     engine: LocalEngine
     player: Player
     compute: Compute
+
+
+def host_of(prepared: Prepared, engine: LocalEngine, compute: Compute) -> Host:
+    """For models that answer within a run."""
+    return Host(
+        engine,
+        prepared.renderer,
+        compute,
+        policy=prepared.model,
+        open_scorer=partial(open_scorer, section=prepared.config.train),
+    )
 
 
 @asynccontextmanager
@@ -50,11 +64,13 @@ async def rehearsal(prepared: Prepared) -> AsyncIterator[Rehearsal]:
     )
     player = Player(parts, prepared.rewards, prepared.generate, seed=config.loop.seed, hooks=prepared.hooks)
     async with asyncio.TaskGroup() as tasks:
-        serving = tasks.create_task(engine.serve())
+        serving = [tasks.create_task(engine.serve())]
+        serving += prepared.rewards.serve(host_of(prepared, engine, compute), tasks)
         try:
             yield Rehearsal(model, engine, player, compute)
         finally:
-            serving.cancel()
+            for task in serving:
+                task.cancel()
             await prepared.rewards.close()
             await prepared.slime.close()
             compute.close()

@@ -14,6 +14,7 @@ from strop.nn.loading import CausalLM
 from strop.offline.rows import RowReader
 from strop.offline.source import Offline
 from strop.preflight import Prepared
+from strop.rewards.asking import Host
 from strop.rollout.base import GroupSource
 from strop.rollout.episode import Parts
 from strop.rollout.group import Player
@@ -57,7 +58,7 @@ class Stage:
         *,
         plays_greedy: bool,
     ) -> None:
-        self._prepared, config = prepared, prepared.config
+        self._prepared, self._compute, config = prepared, compute, prepared.config
         self._engine = LocalEngine(
             engine_model,
             compute,
@@ -88,8 +89,10 @@ class Stage:
         self.source: GroupSource = self.rollouts
 
     def serve(self, tasks: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
-        """The engine."""
-        return [tasks.create_task(self._engine.serve())]
+        """The engine, and models that judge within the run."""
+        prepared = self._prepared
+        host = Host(self._engine, prepared.renderer, self._compute)
+        return [tasks.create_task(self._engine.serve()), *prepared.rewards.serve(host, tasks)]
 
     async def evaluate(self, section: EvalSet, show: Show) -> Evaluation:
         """Its prompts are played."""

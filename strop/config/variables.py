@@ -1,5 +1,5 @@
-"""`${NAME}/…`: a path that begins with a variable of the environment, for data that lies elsewhere on each
-machine."""
+"""Variables of the environment: `${NAME}/…`, a path that begins with one, for data that lies elsewhere on
+each machine; and secrets, which no run file should hold."""
 
 import os
 import re
@@ -26,3 +26,12 @@ def expanded(path: str, environment: Mapping[str, str] = os.environ) -> str:
         name, problem = found["name"], "is empty" if found["name"] in environment else "is not set"
         raise ConfigError(f"the environment variable {name} {problem}; run `{name}=/path strop …`")
     return os.path.abspath(os.path.expanduser(value)) + path[found.end() :]
+
+
+def secret(name: str, environment: Mapping[str, str] = os.environ) -> str:
+    """The value of a variable that holds a key: to be used, and never written down. Raises ConfigError."""
+    value = environment.get(name, "")
+    if not value:
+        problem = "is empty" if name in environment else "is not set"
+        raise ConfigError(f"the environment variable {name} {problem}; run `{name}=… strop …`")
+    return value

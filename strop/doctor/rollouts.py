@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,6 +84,7 @@ def rollout_findings(prepared: Prepared, played: Played) -> Iterator[Finding]:
     mean, spread = float(np.mean(rewards)), float(np.std(rewards))
     text = f"mean {mean:.4g}, deviation {spread:.3g}; {passed:.1%} are at least 1, before any training"
     yield Finding(Level.OK, "rewards", f"{len(rewards)} of {len(played.groups)} groups: {text}")
+    yield from judge_findings(played.samples)
     yield from _learning(prepared, played)
     yield from _times(prepared, played)
 
@@ -100,6 +101,24 @@ def _lengths(prepared: Prepared, played: Played) -> Iterator[Finding]:
         yield Finding(Level.WARN, "lengths", f"{text}: {way_out}")
     else:
         yield Finding(Level.OK, "lengths", text)
+
+
+def judge_findings(samples: Sequence[Sample]) -> Iterator[Finding]:
+    """What judges could not be asked: the scores `judge_failed` and `judge_ties`, see `rewards/judge.py`."""
+    found = {
+        what: [v for sample in samples for name, v in sample.scores.items() if name.endswith(f"judge_{what}")]
+        for what in ("failed", "ties")
+    }
+    if found["failed"]:
+        share = float(np.mean(found["failed"]))
+        text = f"{share:.0%} of judgings could not be read"
+        way_out = "; give the judge more max_tokens, or take a more able model" if share > _MOSTLY else ""
+        yield Finding(Level.WARN if way_out else Level.OK, "judge", f"{text}{way_out}")
+    if found["ties"] and np.mean(found["ties"]) > _MOSTLY:
+        text = (
+            f"{np.mean(found['ties']):.0%} of comparisons are ties: the judge goes by the place of a response"
+        )
+        yield Finding(Level.WARN, "judge", f"{text}, or the responses are alike")
 
 
 def _learning(prepared: Prepared, played: Played) -> Iterator[Finding]:
@@ -141,7 +160,8 @@ def _times(prepared: Prepared, played: Played) -> Iterator[Finding]:
         return
     text = f"{tokens} tokens in {played.seconds:.3g} s; a reward took {calls[len(calls) // 2]:.2g} s"
     text += f", at most {calls[-1]:.2g} s"
-    late = calls[-1] > _MOSTLY * prepared.config.reward.timeout_s
+    # A model within the run has no deadline: it waits until the policy has nothing left to draw.
+    late = not prepared.rewards.guests and calls[-1] > _MOSTLY * prepared.config.reward.timeout_s
     if late:
         limit = prepared.config.reward.timeout_s
         yield Finding(Level.WARN, "times", f"{text}, of reward.timeout_s = {limit:g} s: raise it")

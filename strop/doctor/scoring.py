@@ -9,6 +9,7 @@ from strop.doctor.episodes import gold
 from strop.errors import Recorded
 from strop.finding import Finding, Level
 from strop.preflight import Prepared
+from strop.rehearsal import rehearsal
 from strop.rewards.select import Rewards
 from strop.rollout.group import new_group
 from strop.sample import Group, Prompt, Sample, Status, Tokens
@@ -28,7 +29,7 @@ class Try:
 
 def scoring_findings(prepared: Prepared, groups: Sequence[Group]) -> Iterator[Finding]:
     """Of the groups that were played: each is scored again, and its prompt with made-up responses."""
-    changed, tried = asyncio.run(_both(prepared, groups))
+    changed, tried = asyncio.run(_hosted(prepared, groups))
     scored = sum(sample.reward is not None for group in groups for sample in group.samples)
     if changed:
         text = f"{changed} of {scored} samples were worth something else when scored again: "
@@ -36,6 +37,14 @@ def scoring_findings(prepared: Prepared, groups: Sequence[Group]) -> Iterator[Fi
     elif scored:
         yield Finding(Level.OK, "twice", f"{scored} samples scored again are worth the same")
     yield from try_findings(tried, has_labels=all(group.prompt.label is not None for group in groups))
+
+
+async def _hosted(prepared: Prepared, groups: Sequence[Group]) -> tuple[int, list[Try]]:
+    """Models are loaded only where one answers within the run."""
+    if not prepared.rewards.guests:
+        return await _both(prepared, groups)
+    async with rehearsal(prepared):
+        return await _both(prepared, groups)
 
 
 async def _both(prepared: Prepared, groups: Sequence[Group]) -> tuple[int, list[Try]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from strop.config.tree import Config
+from strop.config.tree import Config, Lora
 from strop.engines.local.capacity import ROUNDING
 from strop.forecast.load import Lengths, Load, load_of
 from strop.forecast.memory import Base, Memory, memory_of
@@ -64,12 +64,17 @@ class Forecast:
 def forecast(prepared: Prepared, base: Base, machine: MachineMemory, *, response: float | None) -> Forecast:
     """Of the run that `prepared` is for. `response`: tokens of a typical response, as measured in a run;
     None: the most that is allowed."""
-    shape = shape_of(prepared.model, prepared.config.train.lora)
-    shape = replace(shape, teachers=weights_of(prepared.teaching.paths))
+    shape = _shape(prepared, prepared.config.train.lora)
     lengths = _lengths(prepared, response)
     load = load_of(prepared.config, lengths)
     memory = memory_of(prepared.config, shape, load, base, updates=prepared.plan.total_updates)
     return Forecast(prepared, shape, lengths, load, memory, machine)
+
+
+def _shape(prepared: Prepared, lora: Lora) -> Shape:
+    guests = sum(guest.size_bytes() for guest in prepared.rewards.guests)
+    teachers = weights_of(prepared.teaching.paths)
+    return replace(shape_of(prepared.model, lora), guests=guests, teachers=teachers)
 
 
 def first_prompts(prepared: Prepared) -> list[Prompt]:
@@ -93,7 +98,7 @@ def way_out(found: Forecast, base: Base) -> str:
         lora = config.train.lora
         shape = found.shape
         if lora != found.prepared.config.train.lora:
-            shape = replace(shape_of(found.prepared.model, lora), teachers=shape.teachers)
+            shape = _shape(found.prepared, lora)
         load = load_of(config, found.lengths)
         memory = memory_of(config, shape, load, base, updates=found.prepared.plan.total_updates)
         if memory.peak.size <= found.machine.total:

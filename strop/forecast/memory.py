@@ -151,6 +151,7 @@ def _parts(config: Config, shape: Shape, load: Load, base: Base) -> list[Part]:
         Part("optimizer", trained * 2 * FLOAT, "two moments of each trained weight"),
         Part("engine weights", *_engine(config, shape)),
         Part("reference", *_reference(config, shape)),
+        Part("judge", shape.guests, "weights and KV cache of what the reward asks within the run"),
         Part("teachers", shape.teachers * FLOAT, f"{shape.teachers / 1e6:,.1f}M × 4 bytes"),
         Part("critic", 3 * shape.weights * FLOAT * has_own_critic(config), _CRITIC),
         Part(
@@ -209,7 +210,7 @@ def _drawing(shape: Shape, rows: Rows) -> int:
 
 def _sizes(shape: Shape, load: Load, size: dict[str, int]) -> _Sizes:
     own = ("libraries", "data", "weights", "adapters", "bfloat16 copies")
-    once = (*own, "engine weights", "reference", "critic", "teachers")
+    once = (*own, "engine weights", "reference", "judge", "critic", "teachers")
     head = shape.vocabulary * shape.hidden * FLOAT
     return _Sizes(
         held=sum(size.get(name, 0) for name in once),

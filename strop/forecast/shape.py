@@ -32,6 +32,8 @@ class Shape:
     """Weights that have one."""
     in_products: int
     """Weights that are one side of a product, the head aside: what autocast makes copies of."""
+    guests: int = 0
+    """Bytes of other models that the reward asks within the run: their weights and KV caches."""
     teachers: int = 0
     """Weights of the models that teach."""
 

@@ -1,6 +1,8 @@
 """The rewards that come with strop, by name: where each is, and what it needs."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +17,16 @@ class BuiltIn:
     """Whether it is given worker processes that compare with math-verify."""
     gives_table: bool = False
     """Whether `reward.score_key` can choose among its scores."""
+    asks: bool = False
+    """Whether it asks a language model: it is given an `Asking`, and every question is a call of its own."""
+    of_groups: Mapping[str, Any] = field(default_factory=dict)
+    """Options with which it scores the samples of a group together; empty: it never does."""
     can_be_boxed: bool = False
     """Whether `boxed_<name>` is a reward too: the same of what the last box of the response holds."""
+
+    def scores_groups(self, options: Mapping[str, Any]) -> bool:
+        """Whether it does with these options."""
+        return bool(self.of_groups) and self.of_groups.items() <= options.items()
 
 
 _HERE = "strop.rewards"
@@ -34,9 +44,11 @@ TABLE = {
     "format": BuiltIn(f"{_HERE}.rules:Format", can_be_boxed=True),
     "gpqa": BuiltIn(f"{_HERE}.choices:gpqa", label=f"{_HERE}.choices:check_label", can_be_boxed=True),
     "gsm8k": BuiltIn(f"{_HERE}.gsm8k:gsm8k", label=f"{_HERE}.gsm8k:check_label", can_be_boxed=True),
+    "judge": BuiltIn(f"{_HERE}.judge:Judge", asks=True, of_groups={"form": "pairwise"}),
     "math": BuiltIn(
         f"{_HERE}.boxed:Math", label=f"{_HERE}.equality:check_label", needs_math=True, gives_table=True
     ),
+    "model": BuiltIn(f"{_HERE}.model:Model", asks=True, of_groups={"together": True}),
     "none": BuiltIn(f"{_HERE}.rules:none"),
     "overlong": BuiltIn(f"{_HERE}.overlong:Overlong"),
     "random": BuiltIn(f"{_HERE}.chance:Chance"),

@@ -1,12 +1,13 @@
 """What can be wrong with the `reward` section beside its functions and their options: one line each."""
 
 import importlib.util
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from strop.config.tree import Reward
-from strop.errors import MissingPackage, PluginError
+from strop.config.tree import EvalSet, Reward
+from strop.errors import ConfigError, MissingPackage, PluginError
 from strop.plugins import nearest
-from strop.rewards.builtin import BOXED, REFUSED, entry_of
+from strop.rewards.builtin import BOXED, REFUSED, BuiltIn, entry_of
 
 _MATH_NEEDS_S = 10.0
 
@@ -16,11 +17,14 @@ def check_single(section: Reward) -> None:
     entry = entry_of(section.fn)
     if entry is None:
         return
-    if section.group:
+    of_groups = entry.scores_groups(section.options)
+    if section.group and not of_groups:
         raise PluginError(
-            f"reward.group = true: {section.fn} scores one sample at a time; remove it, or name a function "
-            "of your own"
+            f"reward.group = true: {section.fn} scores one sample at a time{_way_out(entry)}; remove it, or "
+            "name a function of your own"
         )
+    if of_groups and not section.group:
+        raise _not_alone(section.fn, section.options, key="reward.options")
     if section.score_key is not None and not entry.gives_table:
         raise PluginError(
             f"reward.score_key = {section.score_key!r}: {section.fn} gives a number, not a table of scores; "
@@ -37,11 +41,56 @@ def check_weights(section: Reward) -> None:
             raise PluginError(f"reward.options.{spec}: no such name in reward.weights{hint}")
         if not isinstance(options, dict):
             raise PluginError(f"reward.options.{spec} = {options!r}: expected a table of options")
-    if section.group and all(entry_of(spec) is not None for spec in section.weights):
+    of_groups = [spec for spec in section.weights if _scores_groups(spec, section.options.get(spec, {}))]
+    if of_groups and not section.group:
+        spec = of_groups[0]
+        raise _not_alone(spec, section.options[spec], key=f"reward.options.{spec}")
+    if section.group and not of_groups and all(entry_of(spec) is not None for spec in section.weights):
         raise PluginError(
             "reward.group = true: built-in rewards score one sample at a time; remove it, or put a function "
             "of your own into reward.weights"
         )
+
+
+def check_own(name: str, options: Mapping[str, Any], *, where: str) -> None:
+    """Of the reward that a prompt or a held-out set names. Raises PluginError."""
+    if _scores_groups(name, options):
+        raise PluginError(
+            f"{where} = {name!r}: with {_given(name, options)} it compares the samples of a group"
+        )
+
+
+def check_eval_set(section: Reward, dataset: EvalSet) -> None:
+    """Of a held-out set that has no reward of its own. Raises ConfigError."""
+    specs = {spec: section.options.get(spec, {}) for spec in section.weights} or {section.fn: section.options}
+    compares = [spec for spec, options in specs.items() if _scores_groups(spec, options)]
+    if compares and dataset.reward is None and dataset.samples_per_prompt == 1:
+        key = f"eval.datasets.{dataset.name}"
+        raise ConfigError(
+            f"{key}.samples_per_prompt = 1 leaves {compares[0]} nothing to compare; raise it, or give the "
+            f"set a reward of its own: {key}.reward"
+        )
+
+
+def _scores_groups(name: str, options: Mapping[str, Any]) -> bool:
+    entry = entry_of(name)
+    return entry is not None and entry.scores_groups(options)
+
+
+def _not_alone(name: str, options: Mapping[str, Any], *, key: str) -> PluginError:
+    given = f"{key}.{_given(name, options)}"
+    return PluginError(f"{given}: {name} then compares the samples of a group; set reward.group = true")
+
+
+def _given(name: str, options: Mapping[str, Any]) -> str:
+    entry = entry_of(name)
+    assert entry is not None
+    return ", ".join(f"{option} = {options[option]!r}" for option in entry.of_groups)
+
+
+def _way_out(entry: BuiltIn) -> str:
+    given = ", ".join(f"{option} = {value!r}" for option, value in entry.of_groups.items())
+    return f" unless reward.options has {given}" if given else ""
 
 
 def check_entry(name: str, section: Reward, *, where: str) -> None:

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,12 +12,13 @@ from typing import Any, Protocol, runtime_checkable
 from strop.config.tree import Reward
 from strop.errors import PluginError, RewardFailed, boundary
 from strop.plugins import check_options, resolve, user_code
+from strop.rewards.asking import Asking, Guest
 from strop.rewards.boxed import Boxed
 from strop.rewards.builtin import BOXED, PATHS, RENAMED, BuiltIn, entry_of
 from strop.rewards.call import Scorer
-from strop.rewards.checks import check_entry, check_single, check_weights, recorded_as
+from strop.rewards.checks import check_entry, check_own, check_single, check_weights, recorded_as
 from strop.rewards.equality import WORKER
-from strop.rewards.select import OWN, LabelCheck, Opened, Rewards
+from strop.rewards.select import OWN, Holdings, LabelCheck, Opened, Rewards
 from strop.rewards.weighted import Weighted
 from strop.rewards.workers import Workers
 
@@ -32,23 +34,27 @@ class _Closes(Protocol):
 
 
 def open_rewards(
-    section: Reward, *, overrides: Iterable[str] = (), names: Mapping[str, object] = MappingProxyType({})
+    section: Reward,
+    *,
+    overrides: Iterable[str] = (),
+    names: Mapping[str, object] = MappingProxyType({}),
+    seed: int = 0,
 ) -> Rewards:
     """What scores the samples of a run. A class is made once, with the options, and called with each sample;
     a function is called with the sample and the options.
 
     `overrides`: rewards that prompts name as their own. One that is the run's own `fn`, or among its
-    `weights`, has the options given there; others have none. `names`: further functions, by spec. Raises
-    PluginError, MissingPackage.
+    `weights`, has the options given there; others have none. `names`: further functions, by spec. `seed`: of
+    the run, for what rewards draw. Raises PluginError, MissingPackage, ConfigError.
     """
-    opener = _Opener(section, names)
+    opener = _Opener(section, names, seed)
     main = opener.weighted() if section.weights else opener.single()
     rewards = Rewards(
         main.scoring,
         labels=main.labels,
         is_group=section.group,
         open_one=opener.own,
-        close=opener.close,
+        holdings=Holdings(opener.close, opener.guests),
     )
     for name in overrides:
         rewards.require(name, where=OWN)
@@ -77,8 +83,12 @@ def bind(
 
 
 class _Opener:
-    def __init__(self, section: Reward, names: Mapping[str, object]) -> None:
+    def __init__(self, section: Reward, names: Mapping[str, object], seed: int) -> None:
         self._section, self._names = section, {**PATHS, **names}
+        self.guests: list[Guest] = []
+        self._asking = Asking(
+            seed, section.timeout_s, section.retries, section.concurrency, admit=self.guests.append
+        )
         self._workers = Workers(WORKER, what="comparing with math-verify")
         self._closing: list[Callable[[], Awaitable[None]]] = [self._workers.close]
 
@@ -113,15 +123,19 @@ class _Opener:
     def _open(self, named: "_Named", *, is_own: bool) -> Opened:
         section, entry = self._section, entry_of(named.name)
         check_entry(named.name, section, where=named.where)
-        needs_math = entry is not None and entry.needs_math
+        if is_own:
+            check_own(named.name, named.options, where=named.key)
+        needs_math, asks = entry is not None and entry.needs_math, entry is not None and entry.asks
+        of_groups = entry is None or entry.scores_groups(named.options)
         scorer = Scorer(
             self._callable(named, entry),
             name=named.name,
-            timeout_s=section.timeout_s,
-            retries=section.retries,
+            # What asks bounds and repeats each of its questions.
+            timeout_s=math.inf if asks else section.timeout_s,
+            retries=0 if asks else section.retries,
             # A deadline runs from when a call begins: none may begin before there is a worker for it.
             concurrency=min(section.concurrency, self._workers.num) if needs_math else section.concurrency,
-            is_group=section.group and entry is None and not is_own,
+            is_group=section.group and of_groups and not is_own,
             score_key=section.score_key,
             wants_table=section.score_key is not None and not section.weights and not is_own,
         )
@@ -132,10 +146,15 @@ class _Opener:
         is_boxed = entry is not None and plain.startswith(BOXED)
         spec = plain.removeprefix(BOXED) if is_boxed else plain
         fn = resolve(spec, key=named.key, names=self._names, group=GROUP)
-        given = (self._workers,) if entry is not None and entry.needs_math else ()
+        given = self._given(entry)
         made = bind(fn, named.options, key=named.options_key, given=given)
         self._note_closing(made.func if isinstance(made, functools.partial) else made)
         return Boxed(made) if is_boxed else made
+
+    def _given(self, entry: BuiltIn | None) -> tuple[object, ...]:
+        if entry is None:
+            return ()
+        return (self._workers,) * entry.needs_math + (self._asking,) * entry.asks
 
     def _note_closing(self, made: object) -> None:
         if isinstance(made, _Closes) and inspect.iscoroutinefunction(made.close):

@@ -1,10 +1,12 @@
 """`Rewards`: which reward scores a sample, the run's or its prompt's own; and the end of what they hold."""
 
+from asyncio import Task, TaskGroup
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from strop.errors import DataError, PluginError
+from strop.rewards.asking import Guest, Host
 from strop.rewards.call import all_of
 from strop.sample import Prompt, Sample, Scores
 
@@ -22,6 +24,20 @@ class Scoring(Protocol):
     async def score_group(self, samples: Sequence[Sample]) -> list[Scores]: ...
 
 
+async def _holds_nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Holdings:
+    """What the rewards of a run hold."""
+
+    close: Callable[[], Awaitable[None]] = _holds_nothing
+    """Ends worker processes and connections."""
+    guests: Sequence[Guest] = ()
+    """Models that answer within the run."""
+
+
 @dataclass(frozen=True)
 class Opened:
     """A reward, and what it expects of labels."""
@@ -33,10 +49,6 @@ class Opened:
 
 def _no_overrides(name: str, where: str) -> Opened:
     raise PluginError(f"{where} = {name!r}: this run has one reward")
-
-
-async def _holds_nothing() -> None:
-    pass
 
 
 class Rewards:
@@ -53,16 +65,33 @@ class Rewards:
         labels: Mapping[str, LabelCheck] | None = None,
         is_group: bool = False,
         open_one: Callable[[str, str], Opened] = _no_overrides,
-        close: Callable[[], Awaitable[None]] = _holds_nothing,
+        holdings: Holdings | None = None,
     ) -> None:
         self.is_group = is_group
-        self._main, self._open_one, self._close = Opened(main, labels or {}), open_one, close
+        self._holdings = holdings or Holdings()
+        self._main, self._open_one = Opened(main, labels or {}), open_one
         self._own: dict[str, Opened] = {}
 
     def require(self, name: str, *, where: str) -> None:
         """Make the reward that prompts name as their own. Raises PluginError, opened by `where`."""
         if name not in self._own:
             self._own[name] = self._open_one(name, where)
+
+    def prepare(self) -> None:
+        """See that models which answer within the run can be served. Raises ConfigError."""
+        for guest in self.guests:
+            guest.prepare()
+
+    @property
+    def guests(self) -> Sequence[Guest]:
+        """Models that answer within the run."""
+        return self._holdings.guests
+
+    def serve(self, host: Host, tasks: TaskGroup) -> list[Task[None]]:
+        """Load the models that answer within the run, and serve them in `tasks`, for the owner to cancel."""
+        engines = [guest.enter(host) for guest in self.guests]
+        own = [engine for engine in engines if engine is not None]
+        return [tasks.create_task(engine.serve(ahead=host.engine)) for engine in own]
 
     def check_labels(self, prompts: Sequence[Prompt], *, where: str) -> None:
         """Raises DataError for the first prompt whose label its reward cannot compare with."""
@@ -92,7 +121,7 @@ class Rewards:
 
     async def close(self) -> None:
         """End worker processes and connections; more than once is harmless."""
-        await self._close()
+        await self._holdings.close()
 
     def _opened(self, override: str | None) -> Opened:
         if override is None:

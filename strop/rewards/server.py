@@ -1,4 +1,4 @@
-"""`Server`: JSON posted to one address, JSON back; what may pass is told from what another call would repeat."""
+"""`Server`: JSON posted to one address, JSON back; what may pass is told from what a call would repeat."""
 
 import asyncio
 import json

@@ -16,7 +16,7 @@ from strop.sample import Sample, Scores, Tokens
 
 PATH = str(Path(__file__).with_name("plugins_sample.py"))
 SECTIONS = [
-    *(Reward(fn=name) for name in sorted(BUILTIN.keys() - {"regex", "format", "overlong", "remote"})),
+    *(Reward(fn=name) for name in sorted(BUILTIN.keys() - {"regex", "format", "overlong", "remote", "judge"})),
     *(Reward(fn=f"boxed_{name}") for name in ("exact", "f1", "gpqa", "gsm8k", "first_number")),
     Reward(fn="regex", options={"pattern": r"\d+"}),
     Reward(fn="format", options={"pattern": ".*"}),
@@ -118,4 +118,4 @@ def test_names_of_installed_packages_are_offered():
 def test_every_built_in_reward_has_a_line_of_help():
     helped = {name: resolve(path, key=name, names={}, group=GROUP).__doc__ for name, path in BUILTIN.items()}
     assert [name for name, text in helped.items() if not text or text.startswith(name)] == []
-    assert "remote" in helped  # a server is needed to score with it: tests/unit/rewards/test_remote.py
+    assert {"remote", "judge"} <= helped.keys()  # scored with in tests/unit/rewards: somebody must answer

@@ -92,6 +92,11 @@ REFUSED = {
     ),
     "--prompts.files unlabelled.jsonl --reward.fn regex --reward.options.pattern a": "which reward.fn = 'regex'",
     "--prompts.files unlabelled.jsonl --env.type calculator": "which reward.fn = 'exact' compares with",
+    "--eval-prompt-data dev data.jsonl --reward.fn judge --reward.group --reward.options.model policy --reward.options.form pairwise": (
+        "eval.datasets.dev.samples_per_prompt = 1 leaves judge nothing to compare; raise it, or give the set a reward of "
+        "its own: eval.datasets.dev.reward"
+    ),
+    "--reward.fn judge --reward.options.model ./gone": 'the judge\'s model = "./gone" is not a directory, nor one of',
     "--rollout.keep mine.py:keep_two": "keep_two must take (group): missing a required argument: 'more'",
     "--rollout.keep mine.py:keep_nothing": "keep_nothing must take (group): too many positional arguments",
     "--rollout.keep mine.py:keep_async": "keep_async must be a plain `def`, as it is not awaited",

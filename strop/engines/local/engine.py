@@ -45,6 +45,8 @@ class LocalEngine:
         self._waiting: list[Sequence] = []
         self._live: dict[str, Sequence] = {}
         self._work = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._running = asyncio.Event()
         self._running.set()
         self._between_steps = asyncio.Lock()
@@ -66,6 +68,7 @@ class LocalEngine:
         self._live[request.id] = sequence
         self._waiting.append(sequence)
         self._work.set()
+        self._idle.clear()
         try:
             return await sequence.future
         except asyncio.CancelledError:
@@ -103,12 +106,18 @@ class LocalEngine:
                 f"{self._model.max_positions}); raise engine.max_tokens or make prompts shorter"
             )
 
-    async def serve(self) -> None:
-        """Step while there is work, until cancelled. An error of a step breaks the engine for good."""
+    async def serve(self, *, ahead: "LocalEngine | None" = None) -> None:
+        """Step while there is work, until cancelled. An error of a step breaks the engine for good.
+
+        `ahead`: another engine on the same compute thread, which goes first. This one steps when that has
+        nothing left to do: what is asked of it meanwhile waits, and is then one batch, whatever either takes.
+        """
         try:
             while True:
                 await self._work.wait()
                 await self._running.wait()
+                if ahead is not None:
+                    await ahead.idle()
                 for _ in range(_SETTLE_TICKS):
                     await asyncio.sleep(0)
                 async with self._between_steps:
@@ -131,6 +140,16 @@ class LocalEngine:
         self._deliver(finished)
         if not self._waiting and not self._batch.sequences:
             self._work.clear()
+            self._idle.set()
+
+    async def idle(self) -> None:
+        """Returns when there is nothing to draw, and nobody who is ready hands in more."""
+        settled = False
+        while not settled:
+            await self._idle.wait()
+            for _ in range(_SETTLE_TICKS):
+                await asyncio.sleep(0)
+            settled = self._idle.is_set()
 
     def _deliver(self, sequences: list[Sequence]) -> None:
         for sequence in sequences:

@@ -119,3 +119,11 @@ def test_an_environment_is_played_with_an_empty_reply_and_the_label(doctor):
 def test_an_environment_that_raises_ends_with_1(doctor):
     code, out = doctor("--env.type", "mine.py:Raises")
     assert (code, "KeyError: 'answer'" in line(out, "environment")[0]) == (1, True)
+
+
+def test_a_judge_within_the_run_is_asked_also_about_made_up_responses(doctor, tiny_dir):
+    judge = f"{{ model = '{tiny_dir}', max_tokens = 4, cache_tokens = 4096 }}".replace("'", '"')
+    code, out = doctor("--reward.fn", "judge", "--reward.options", judge, "--reward.retries", "0")
+    assert code == 1
+    assert "4 of 4 samples failed; the first: judge" in out
+    assert ["cannot be scored: judge" in text for text in line(out, "empty response")] == [True]

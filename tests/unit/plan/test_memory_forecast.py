@@ -101,3 +101,12 @@ def test_the_forecast_counts_with_the_sizes_that_engine_and_trainer_have():
     from strop.nn import logprobs
 
     assert (memory.PREFILL_TOKENS, memory.CHUNK) == (decoder.PREFILL_TOKENS, logprobs.CHUNK_BYTES)
+
+
+def test_a_judge_beside_the_policy_is_there_all_the_time():
+    shape = Shape(**{**{f: getattr(SHAPE, f) for f in SHAPE.__slots__}, "guests": 7_000_000})
+    with_judge, without = forecast(shape=shape), forecast()
+    assert part(with_judge, "judge") == 7_000_000
+    assert {
+        name: size - moments(without)[name] for name, size in moments(with_judge).items()
+    } == dict.fromkeys(moments(without), 7_000_000)
