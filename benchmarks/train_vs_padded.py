@@ -45,6 +45,8 @@ def peer() -> nn.Module:
     made: nn.Module = AutoModelForCausalLM.from_pretrained(
         model_dir(), dtype=torch.float32, attn_implementation="sdpa"
     )
+    # transformers gives the padding id's embedding no gradient, also where it ends a turn of the prompt
+    made.get_input_embeddings().padding_idx = None
     return made
 
 
