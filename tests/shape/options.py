@@ -152,7 +152,6 @@ CHANGES: dict[str, Change] = {
         "--algo.teacher.hint_key question", "advantages", f"{TAUGHT} --prompts.metadata_fields question"
     ),
     "algo.teachers": Change(TAUGHT_BY_TWO, "advantages"),
-    "algo.teachers.model": Change("""--algo.teachers '[{model = "./other"}]'""", "advantages"),
     "algo.teachers.weight": Change("--algo.teachers.0.weight 9", "advantages", TAUGHT_BY_TWO),
     "algo.teachers.sources": Change("--algo.teachers.0.sources nobody", "advantages", TAUGHT_BY_TWO),
     "algo.normalize_std": Change("--algo.normalize_std false", "advantages"),
@@ -229,6 +228,7 @@ CHANGES: dict[str, Change] = {
 
 ELSEWHERE = {
     "prompts.chat_template_kwargs": "tests/unit/render/test_template_variables.py: the tiny model's template takes none",
+    "algo.teachers.model": "tests/unit/nn/test_teacher_paths.py: a row is nothing without it",
     "algo.teacher.train_first": "tests/unit/cli/test_teacher_first.py: a teacher takes a run of its own",
     "train.max_tokens_per_device": "tests/unit/train/test_local_trainer.py: changes memory and speed, never the result",
     "train.on_nan": "tests/unit/train/test_local_trainer.py: a gradient must be made to fail",
