@@ -210,6 +210,7 @@ DEFECTS: dict[int, Covered] = {
     17: (
         "tests/unit/store/test_stored_samples.py::test_samples_survive_parquet",
         "tests/unit/algo/test_batch.py::test_samples_lie_by_group_then_index",
+        "tests/unit/train/test_teachers.py::test_divergence_and_gradient_are_those_of_all_logits_however_an_update_is_split",
     ),
     # pass@k of rewards of exactly 1, and of even groups alone; a share of masked tokens above 1
     18: (

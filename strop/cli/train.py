@@ -40,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
     if resumes and not _goes_on(directory, loaded):
         print(f"{directory} is finished: nothing to resume")
         return 0
-    code = train_teacher(loaded.config, main)
+    code = train_teacher(loaded.config, main, check=lambda config: _prepare(config, {}))
     if code:
         return code
     prepared, record = _prepare(loaded.config, to_json(loaded))

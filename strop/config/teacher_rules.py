@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from strop.config.hub_names import as_hub_name
 from strop.config.idle import Idle
 from strop.config.teacher import POLICY
 from strop.config.toml_text import shown
@@ -57,12 +58,22 @@ def _hints_go_before_rendered_prompts(view: View) -> Iterator[str]:
         )
 
 
+def _trained_into_a_directory(view: View) -> Iterator[str]:
+    key, name = "algo.teacher.train_first", view.value(_MODEL)
+    if view.value(key) is not None and name is not None and as_hub_name(name):
+        yield (
+            f"{view.at(_MODEL)}: {view.said(_MODEL)} reads as a name of the Hub, but {view.said(key)} makes "
+            f'a directory; write "./{name}"'
+        )
+
+
 RULES: tuple[Callable[[View], Iterator[str]], ...] = (
     _one_or_several,
     _something_to_learn_from,
     _own_teacher_knows_more,
     _sources_are_parts,
     _hints_go_before_rendered_prompts,
+    _trained_into_a_directory,
 )
 
 

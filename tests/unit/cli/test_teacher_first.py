@@ -30,7 +30,7 @@ def asked(config: Config, code: int = 0) -> tuple[int, list[list[str]]]:
         words.append(list(given))
         return code
 
-    return train_teacher(config, train), words
+    return train_teacher(config, train, check=lambda _: None), words
 
 
 def test_a_teacher_that_is_not_there_is_trained_into_its_directory(tmp_path: Path) -> None:
@@ -43,8 +43,8 @@ def test_a_teacher_that_was_interrupted_goes_on(tmp_path: Path) -> None:
     config, run = config_of(tmp_path), tmp_path / "runs/teacher"
     run.mkdir(parents=True)
     (run / "run.json").write_text("{}")
-    ((_, words),) = [asked(config)]
-    assert words[0][-1] == "--resume"
+    _, [words] = asked(config)
+    assert words[-1] == "--resume"
     (run / "summary.json").write_text(json.dumps({"status": "finished", "steps": 3}))
     assert asked(config) == (0, [])
 
@@ -53,6 +53,21 @@ def test_a_model_is_a_teacher_as_it_is(tmp_path: Path) -> None:
     config = config_of(tmp_path)
     (tmp_path / "runs/teacher").mkdir(parents=True)
     assert asked(config) == (0, [])
+
+
+def test_no_teacher_is_trained_for_a_run_that_cannot_begin(tmp_path: Path) -> None:
+    checked = []
+
+    def refuse(config: Config) -> None:
+        checked.append(config.algo.is_taught)
+        raise ConfigError("reward.fn: no such function")
+
+    def never(words: Sequence[str]) -> int:
+        raise AssertionError(words)
+
+    with pytest.raises(ConfigError, match="no such function"):
+        train_teacher(config_of(tmp_path), never, check=refuse)
+    assert checked == [False], "the teacher itself is not looked for"
 
 
 def test_a_run_of_no_steps_needs_no_teacher(tmp_path: Path) -> None:

@@ -56,6 +56,13 @@ def test_a_reference_is_the_model_once_more():
     assert part(forecast("--algo.kl_loss_coef", "0.1"), "reference") == 4_000_000
 
 
+def test_teachers_are_in_memory_all_the_time():
+    shape = Shape(**{**{f: getattr(SHAPE, f) for f in SHAPE.__slots__}, "teachers": 3_000_000})
+    taught, alone = forecast("--algo.teacher.model", "tiny", shape=shape), forecast()
+    assert (part(taught, "teachers"), part(alone, "teachers")) == (12_000_000, 0)
+    assert all(moments(taught)[name] == size + 12_000_000 for name, size in moments(alone).items())
+
+
 def test_a_bfloat16_engine_has_a_copy_and_half_the_cache():
     narrow, wide = forecast("--engine.dtype", "bfloat16"), forecast()
     assert part(narrow, "engine weights") == 2_000_000
