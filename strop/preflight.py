@@ -38,7 +38,8 @@ from strop.rollout.keep import Keep, open_keep
 from strop.runtime.machine import Machine
 from strop.runtime.plan import Plan, make_plan
 from strop.sample import Prompt
-from strop.train.hint import Hint, Teaching
+from strop.train.hint import Hint
+from strop.train.teaching import Teaching, check_taught
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +231,9 @@ def _open_teaching(config: Config, policy: Path, renderer: Renderer, source: Pro
     from strop.nn.teacher_paths import teacher_paths  # with torch, which nothing before this needs
 
     paths, hint = teacher_paths(config.algo, policy), Hint.of(config, renderer)
+    ahead = look_ahead(source, config.rollout.batch_size)
+    check_taught(config.algo, ahead, are_all=bool(config.prompts.files or config.prompts.mixture))
     if hint is not None:
-        ahead = look_ahead(source, config.rollout.batch_size)
         hint.check(ahead, [path or policy for path in paths], config.rollout)
     return Teaching(paths, hint)
 

@@ -1,4 +1,4 @@
-"""`Teaching`: who teaches a run; and `Hint`: what only they are shown before a prompt."""
+"""`Hint`: what teachers are shown before the prompts of a batch, and the policy is not."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,12 +60,3 @@ class Hint:
                     "hint can be put"
                 )
         return behind(batch, [told[sample.group_id] for sample in batch.samples])
-
-
-@dataclass(frozen=True, slots=True)
-class Teaching:
-    """Nobody, unless there are paths."""
-
-    paths: tuple[Path | None, ...] = ()
-    """Of the models, in the order of the configuration; None: the policy itself."""
-    hint: Hint | None = None

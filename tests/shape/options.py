@@ -153,7 +153,7 @@ CHANGES: dict[str, Change] = {
     ),
     "algo.teachers": Change(TAUGHT_BY_TWO, "advantages"),
     "algo.teachers.weight": Change("--algo.teachers.0.weight 9", "advantages", TAUGHT_BY_TWO),
-    "algo.teachers.sources": Change("--algo.teachers.0.sources nobody", "advantages", TAUGHT_BY_TWO),
+    "algo.teachers.sources": Change("--algo.teachers.0.sources nobody", "code", TAUGHT_BY_TWO),
     "algo.normalize_std": Change("--algo.normalize_std false", "advantages"),
     "algo.aggregation": Change("--algo.aggregation seq_mean_token_sum", "train/loss", LOUD),
     "algo.clip_low": Change("--algo.clip_low 0.001", "weights", LOUD),
