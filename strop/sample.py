@@ -26,6 +26,7 @@ __all__ = [
     "Scores",
     "SpecInfo",
     "Status",
+    "Steps",
     "Tokens",
     "all_equal",
 ]
@@ -138,11 +139,28 @@ class SpecInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Steps:
+    """What the steps of a response are worth, in order. Steps that hold nothing but white space are none."""
+
+    scores: tuple[float, ...]
+    separator: str
+    """The text that ends a step; the last one ends with the response."""
+
+
+STEP_REWARDS, STEP_ENDS = "step_rewards", "step_ends"
+"""Of `Sample.extras`: what steps or turns are worth, float64 [K], and the response tokens at which they end,
+int64 [K], in order."""
+
+
+@dataclass(frozen=True, slots=True)
 class Scores:
     """A reward with named parts: `value` is trained on, `named` is recorded beside it."""
 
     value: float
     named: dict[str, float] = field(default_factory=dict)
+    steps: Steps | None = None
+    """Of a process reward, see `strop.rewards.steps`; trained on with `algo.advantage = "steps"` or
+    "turns"."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -181,8 +199,8 @@ class Sample:
     """Seconds by station: `generate_s`, `environment_s`, `reward_s`."""
     sampling: Sampling | None = None
     extras: dict[str, NDArray[Any]] = field(default_factory=dict)
-    """Arrays beside the tokens: `top_p_token_ids` with `top_p_token_offsets` (response_length + 1), and
-    `routed_experts` [len(tokens) − 1, layers, top_k]."""
+    """Arrays beside the tokens: `top_p_token_ids` with `top_p_token_offsets` (response_length + 1),
+    `routed_experts` [len(tokens) − 1, layers, top_k], and `step_rewards` with `step_ends`."""
     media: tuple[str, ...] = ()
     spec_info: SpecInfo = field(default_factory=SpecInfo)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from strop.algo import step_credit
 from strop.algo.advantages import greedy_advantages, group_advantages, leave_one_out_advantages
 from strop.algo.batch import Batch
 from strop.algo.ranks import rank_advantages
@@ -39,11 +40,21 @@ def open_advantage(section: Algo) -> Advantage:
     name, key = section.advantage, "algo.advantage"
     if name in of_samples:
         return lambda batch, penalty_N: of_samples[name](batch)[batch.sample_of_token] - penalty_N
+    if name == "steps":
+        return lambda batch, penalty_N: step_credit.steps(batch) - penalty_N
+    if name == "turns":
+        return lambda batch, penalty_N: step_credit.turns(batch, penalty_N, discount=section.gamma)
     if name == "returns":
         return lambda batch, penalty_N: _returns(batch, penalty_N, discount=section.gamma)
     if name == "gae":
         return lambda batch, penalty_N: _gae(batch, penalty_N, section)
-    names = {**of_samples, "returns": _returns, "gae": _gae}
+    names = {
+        **of_samples,
+        "steps": step_credit.steps,
+        "turns": step_credit.turns,
+        "returns": _returns,
+        "gae": _gae,
+    }
     fn: CustomAdvantage = resolve(name, key=key, names=names, group=GROUP)
     return lambda batch, penalty_N: _custom(fn, batch, what=f"{key} = {name!r}") - penalty_N
 

@@ -1,4 +1,4 @@
-"""Process rewards: where the steps of a response end, what each is worth, and one number from them all."""
+"""Process rewards: where the steps of a response end, and what each is worth."""
 
 from collections.abc import Collection
 from typing import Any, Literal
@@ -10,7 +10,6 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 # T tokens of one response, S steps, R completions from each step
 
-StepAggregate = Literal["min", "prod", "last", "sum"]
 StepLabel = Literal["soft", "hard"]
 
 
@@ -30,23 +29,6 @@ def step_bce(logit_S: Tensor, label_S: Tensor) -> Tensor:
     """[S] −y log p − (1 − y) log(1 − p), p = σ(logit) at the ends of steps; labels in [0, 1]
     (arXiv:2305.20050; soft labels: arXiv:2312.08935)."""
     return binary_cross_entropy_with_logits(logit_S, label_S, reduction="none")
-
-
-def aggregate_steps(score_S: NDArray[np.floating[Any]], *, kind: StepAggregate) -> float:
-    """What a response is worth whose steps score so; at least one step.
-
-    `min` and `prod` pay for no added step whose score is at most 1; `last` pays for the end alone; `sum` pays
-    for every step, so a policy learns to add empty ones.
-    """
-    match kind:
-        case "min":
-            return float(score_S.min())
-        case "prod":
-            return float(score_S.prod())
-        case "last":
-            return float(score_S[-1])
-        case "sum":
-            return float(score_S.sum())
 
 
 def step_gains(score_S: NDArray[np.floating[Any]], *, start: float) -> NDArray[np.floating[Any]]:

@@ -8,8 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from strop.cli.before_after import Scene, View
-from strop.cli.shading import Decode, coloured, marked, needs_decoding, pieces
-from strop.sample import Message, Sample
+from strop.cli.shading import coloured, marked, needs_decoding, pieces
+from strop.render.token_texts import Decode
+from strop.sample import STEP_REWARDS, Message, Sample
 from strop.telemetry.printable import one_line, printable
 
 _SAMPLES = 4
@@ -58,7 +59,8 @@ def _table(out: Terminal, scene: Scene, decode: Decode | None, scale: float) -> 
     for sample in _few(scene):
         parts = pieces(sample, scene.advantages.get(sample.index), decode)
         text = coloured(parts, scale) if out.color_system else marked(parts)
-        rows.add_row(_reward(sample), text if sample.response else Text("(empty)", "dim"))
+        text = text if sample.response else Text("(empty)", "dim")
+        rows.add_row(_reward(sample), Text.assemble(text, _steps(sample)))
     return rows
 
 
@@ -67,6 +69,14 @@ def _reward(sample: Sample) -> Text:
     if sample.reward is None:
         return Text(sample.role or sample.status.value, "yellow")
     return Text(f"{sample.role} {sample.reward:.3g}".lstrip(), "bold")
+
+
+def _steps(sample: Sample) -> Text:
+    """What its steps or turns were worth, on a line of its own."""
+    if STEP_REWARDS not in sample.extras:
+        return Text()
+    worth = ", ".join(f"{reward:.3g}" for reward in sample.extras[STEP_REWARDS])
+    return Text(f"\n(steps: {worth or 'none'})", "dim")
 
 
 def _few(scene: Scene) -> list[Sample]:

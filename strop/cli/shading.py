@@ -1,17 +1,15 @@
 """The text of a response in pieces, each with the advantage of its tokens, for the eye."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.text import Text
 
+from strop.render.token_texts import Decode, token_texts
 from strop.sample import Sample
 from strop.telemetry.printable import printable
 
-Decode = Callable[[Sequence[int]], str]
-_BROKEN = "\ufffd"
 _LIMIT = 1200
 """Characters of a response that are shown."""
 
@@ -44,23 +42,6 @@ def pieces(sample: Sample, advantage: NDArray[np.float32] | None, decode: Decode
         before = merged.pop().text if merged and merged[-1].advantage == worth else ""
         merged.append(Piece(before + text, worth))
     return merged
-
-
-def token_texts(ids: Sequence[int], decode: Decode) -> list[str]:
-    """The text that each token adds; a character of several tokens is with the last of them.
-
-    Decoded in a sliding window: a tokenizer may give a token other text at the start than after another.
-    """
-    texts: list[str] = []
-    begin = known = 0
-    for end in range(1, len(ids) + 1):
-        before, after = decode(ids[begin:known]), decode(ids[begin:end])
-        if after.endswith(_BROKEN) and end < len(ids):
-            texts.append("")
-            continue
-        texts.append(after[len(before) :])
-        begin, known = known, end
-    return texts
 
 
 def coloured(parts: list[Piece], scale: float) -> Text:

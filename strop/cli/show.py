@@ -10,7 +10,7 @@ from strop.cli.arguments import parse_arguments, whole_number
 from strop.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
-    from strop.cli.shading import Decode
+    from strop.render.token_texts import Decode
     from strop.store.reader import RunReader
 
 USAGE = """strop show RUN [--step N|last] … [--prompt ID] [--n K] [--eval NAME]

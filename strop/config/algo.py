@@ -95,19 +95,21 @@ class Algo(Section):
     `leave_one_out`: less the mean of the others in it (RLOO, arXiv:2402.14740); `greedy`: less the reward of
     the greedy reply to the same prompt (ReMax, arXiv:2310.10505); `returns`: discounted sums of rewards to
     come, without a baseline (REINFORCE++, arXiv:2501.03262); `gae`: the same against the values of a critic
-    (PPO, arXiv:1506.02438); `rank`: its place in the order of the group; `none`: nothing, where only a
-    teacher counts; or
+    (PPO, arXiv:1506.02438); `rank`: its place in the order of the group; `steps`: what its
+    steps are worth from each on, standardised among all steps of the group, of a reward that returns them
+    (arXiv:2402.03300 §4.1.3); `turns`: `returns` of what steps or turns are worth, where each ends; `none`:
+    nothing, where only a teacher counts; or
     `file.py:name` of a function `(batch) ->
     array`, one number a response token."""
     normalize_std: bool = key(True)
     """Of `group`: divide by the group's unbiased standard deviation + 1e-6; false is Dr. GRPO
     (arXiv:2503.20783). slime: --disable-grpo-std-normalization."""
     gamma: float = key(1.0, slime="--gamma", ge=0, le=1)
-    """Of `returns` and `gae`: discount from one trained token to the next."""
+    """Of `returns`, `turns` and `gae`: discount from one trained token to the next."""
     lambd: float = key(0.95, slime="--lambd", ge=0, le=1)
     """Of `gae`: how far credit reaches beyond the critic's next value; 1: to the end, 0: one token."""
     kl_coef: float = key(0.0, slime="--kl-coef", ge=0)
-    """Weight of KL(policy ‖ reference) in the reward of every trained token: with `returns` and
+    """Weight of KL(policy ‖ reference) in the reward of every trained token: with `returns`, `turns` and
     `gae` in what is summed, else taken from the token's advantage."""
     kl_type: KlType = key("k1")
     """Its estimator."""

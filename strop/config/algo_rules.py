@@ -7,8 +7,8 @@ from strop.config.tree import Config
 from strop.config.view import View
 
 BUILT_IN_LOSSES = ("clip", "gspo", "gspo_token", "cispo")
-BUILT_IN_ADVANTAGES = ("group", "leave_one_out", "rank", "greedy", "returns", "gae", "none")
-_OF_GROUPS = ("group", "leave_one_out", "rank")
+BUILT_IN_ADVANTAGES = ("group", "leave_one_out", "rank", "steps", "greedy", "returns", "turns", "gae", "none")
+_OF_GROUPS = ("group", "leave_one_out", "rank", "steps")
 """Advantages that compare the samples of a prompt with one another."""
 _OF_SAMPLES = ("gspo", "gspo_token")
 """Policy losses whose ratio is of a whole sample."""
@@ -147,7 +147,7 @@ _CRITIC = (*_OWN_CRITIC, *(f"algo.critic.{name}" for name in ("shared", "coef", 
 _CLIPPING = ("algo.clip_low", "algo.clip_high")
 IDLE = (
     Idle(("algo.normalize_std",), "algo.advantage", lambda c: c.algo.advantage != "group"),
-    Idle(("algo.gamma",), "algo.advantage", lambda c: c.algo.advantage not in ("returns", "gae")),
+    Idle(("algo.gamma",), "algo.advantage", lambda c: c.algo.advantage not in ("returns", "turns", "gae")),
     Idle(("algo.lambd", *_CRITIC), "algo.advantage", lambda c: c.algo.advantage != "gae"),
     Idle(_OWN_CRITIC, "algo.critic.shared", lambda c: c.algo.critic.shared),
     Idle(("algo.critic.coef",), "algo.critic.shared", lambda c: not c.algo.critic.shared),

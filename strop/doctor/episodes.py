@@ -16,6 +16,7 @@ class Outcome:
     shown: tuple[tuple[Message, ...], ...]
     """Messages of each turn."""
     reward: float | None
+    """The sum of what it gave."""
     is_done: bool
     error: str | None = None
     """What broke the contract, if anything did."""
@@ -35,7 +36,7 @@ async def play_once(
     """Start, the same reply until it is done, close, in `timeout_s` altogether. What the environment raises
     is in the outcome."""
     shown: list[tuple[Message, ...]] = []
-    reward: float | None = None
+    given: list[float] = []
     is_done = False
     try:
         with boundary(EnvironmentFailed, "the environment"):
@@ -46,12 +47,13 @@ async def play_once(
                     while not is_done and len(shown) <= max_turns:
                         step = await _step(env, text)
                         shown.append(tuple(step.observation.messages))
-                        is_done, reward = step.done, step.reward
+                        is_done = step.done
+                        given += [] if step.reward is None else [step.reward]
                 finally:
                     await env.close()
     except Recorded as failed:
         return Outcome(tuple(shown), None, is_done=is_done, error=str(failed))
-    return Outcome(tuple(shown), reward, is_done=is_done)
+    return Outcome(tuple(shown), sum(given) if given else None, is_done=is_done)
 
 
 async def _opening(env: Environment, prompt: Prompt) -> tuple[Message, ...]:
@@ -65,8 +67,6 @@ async def _step(env: Environment, text: str) -> Step:
     step: object = await env.step(Reply(text, is_truncated=False))
     if not isinstance(step, Step):
         raise TypeError(f"step returned {step!r}; expected a Step")
-    if step.reward is not None and not step.done:
-        raise ValueError(f"gave a reward of {step.reward} before it was done")
     return step
 
 

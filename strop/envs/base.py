@@ -29,7 +29,8 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The environment's answer to one reply. A reward, given with the last one, stands in for `reward.fn`."""
+    """The environment's answer to one reply. Rewards stand in for `reward.fn`: what it gives with the last
+    reply, or the sum of what it gives with several."""
 
     observation: Observation
     done: bool

@@ -20,12 +20,13 @@ from strop.prompts.base import PromptSource
 from strop.reference.declared import Declared, fields, methods
 from strop.reference.markdown import code, item, page, paragraph, prose, table
 from strop.render.base import Renderer
+from strop.rewards.asking import Asking
 from strop.rewards.base import Reward
 from strop.rewards.open import BUILTIN as REWARDS
 from strop.rewards.workers import Workers
 from strop.rollout import custom, hooks, keep
 from strop.rollout.base import GroupSource
-from strop.sample import Prompt, Sample, Sampling, Scores
+from strop.sample import Prompt, Sample, Sampling, Scores, Steps
 from strop.sync.base import Transport
 from strop.telemetry.base import Sink
 from strop.train.base import Trainer
@@ -54,7 +55,7 @@ class Seam:
 
 
 SEAMS = (
-    Seam("Rewards", (Reward, Scores), "reward.fn", REWARDS, "strop.rewards"),
+    Seam("Rewards", (Reward, Scores, Steps), "reward.fn", REWARDS, "strop.rewards"),
     Seam("Environments", (Environment, Observation, Reply, Step), "env.type", ENVS, "strop.envs"),
     Seam("Filters of groups", (keep.Drop,), "rollout.keep", keep.BUILTIN, "strop.keep", alias=(keep, "Keep")),
     Seam("Sample hooks", (hooks.Hook,), "rollout.hooks", {}, "strop.hooks"),
@@ -128,7 +129,7 @@ def _options(made: Any) -> str:
     """What may be given under the section's `options`."""
     parameters = list(inspect.signature(made).parameters.values())
     taken = parameters if isinstance(made, type) else parameters[1:]
-    own = [p for p in taken if p.annotation is not Workers]
+    own = [p for p in taken if p.annotation not in (Workers, Asking)]
     texts = (p.name if p.default is p.empty else f"{p.name} = {_default(p.default)}" for p in own)
     return ", ".join(f"`{text}`" for text in texts)
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from strop.errors import RewardFailed, first_line
-from strop.sample import Scores
+from strop.sample import Scores, Steps
 
 _EXPECTED = "expected a finite number or Scores"
 
@@ -65,9 +65,10 @@ class Reading:
 
     def _chosen(self, returned: Scores, place: str) -> Scores:
         named = {name: _finite(value, f"{place}{name!r} of Scores") for name, value in returned.named.items()}
+        steps = None if returned.steps is None else _finite_steps(returned.steps, place)
         if self.score_key is None or not (named or self.wants_table):
-            return Scores(_finite(returned.value, f"{place}Scores.value"), named)
-        return Scores(self._picked(named, place), named)
+            return Scores(_finite(returned.value, f"{place}Scores.value"), named, steps)
+        return Scores(self._picked(named, place), named, steps)
 
     def _of_table(self, table: Mapping[Any, object], place: str) -> Scores:
         """The numbers of a table; text and other notes in it are not scores, and are left out."""
@@ -96,6 +97,13 @@ class Reading:
 def checked(returned: object, what: str) -> Scores:
     """What one call returned, as scores. Raises RewardFailed."""
     return Reading(what).one(returned)
+
+
+def _finite_steps(steps: object, place: str) -> Steps:
+    if not isinstance(steps, Steps):
+        raise RewardFailed(f"{place}Scores.steps is {_shown(steps)}; expected strop.sample.Steps")
+    scores = (_finite(score, f"{place}step {number + 1} is") for number, score in enumerate(steps.scores))
+    return Steps(tuple(scores), steps.separator)
 
 
 def _is_number(value: object) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from strop.rewards.base import RewardRefused
 from strop.rewards.call import all_of
 from strop.rewards.select import Scoring
 from strop.sample import Sample, Scores
@@ -27,6 +28,11 @@ class Weighted:
         return [self._sum(of_sample) for of_sample in zip(*scored, strict=True)]
 
     def _sum(self, scored: Sequence[Scores]) -> Scores:
+        if any(scores.steps is not None for scores in scored):
+            raise RewardRefused(
+                "reward.weights: one of them returned scores of steps, which cannot be added to what whole "
+                "responses are worth; name it in reward.fn, or let it return the value alone"
+            )
         by_name = dict(zip(self.parts, scored, strict=True))
         named = {
             f"{name}/{part}": value

@@ -16,6 +16,7 @@ from strop.errors import DataError, EnvironmentFailed, boundary
 from strop.kept import OFFSETS, Kept
 from strop.render.base import Renderer
 from strop.rollout.deadline import answer
+from strop.rollout.step_rewards import TurnRewards
 from strop.sample import Message, Prompt, Sample, Sampling, Status, Tokens
 
 T = TypeVar("T")
@@ -73,6 +74,7 @@ class _Episode:
         """The latest."""
         self._num_replied = 0
         """Tokens of it."""
+        self._turns = TurnRewards()
 
     async def run(self, prompt: Prompt, opening: Tokens, sampling: Sampling) -> float | None:
         with boundary(EnvironmentFailed, self._what):
@@ -93,15 +95,15 @@ class _Episode:
             self._num_replied = len(completion.ids)
             reply = Reply(text, is_truncated=completion.finish == "length")
             step = await self._ask(partial(env.step, reply), Step)
-            if step.done or reply.is_truncated:
-                return step.reward
             if step.reward is not None:
-                raise EnvironmentFailed(f"{self._what}: gave a reward of {step.reward} before it was done")
+                self._turns.add(step.reward, sample=self._sample)
+            if step.done or reply.is_truncated:
+                return self._turns.total
             if not self._answer(history, step, last_id=int(completion.ids[-1]), sampling=sampling):
                 break
             history += [{"role": "assistant", "content": text}, *step.observation.messages]
         self._sample.status = Status.TRUNCATED  # out of turns or of tokens with the environment unanswered
-        return None
+        return self._turns.total
 
     def response(self) -> str:
         """The text of all that follows the prompt."""

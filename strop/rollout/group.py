@@ -16,6 +16,7 @@ from strop.rollout.episode import Parts, play
 from strop.rollout.hooks import Hooks, Occasion
 from strop.rollout.intact import kept_intact
 from strop.rollout.sampling import lowered
+from strop.rollout.step_rewards import put_steps
 from strop.sample import Group, Prompt, Sample, Sampling, Scores, Status, Tokens
 
 T = TypeVar("T")
@@ -114,7 +115,7 @@ class Player:
                 scores = await self.rewards.score(sample, prompt.reward)
             else:
                 return
-            _put(sample, scores, began)
+            self._put(sample, scores, began)
         except Recorded as error:
             sample.fail(error)
 
@@ -134,12 +135,16 @@ class Player:
             return
         for sample, scored, is_bare in zip(group.samples, scores, bare, strict=True):
             if is_bare and sample.status is not Status.FAILED:
-                _put(sample, scored, began)
+                try:
+                    self._put(sample, scored, began)
+                except Recorded as error:
+                    sample.fail(error)
 
-
-def _put(sample: Sample, scores: Scores, began: float) -> None:
-    sample.timing["reward_s"] = time.perf_counter() - began
-    sample.reward, sample.scores = scores.value, {**sample.scores, **scores.named}
+    def _put(self, sample: Sample, scores: Scores, began: float) -> None:
+        sample.timing["reward_s"] = time.perf_counter() - began
+        if scores.steps is not None:
+            put_steps(sample, scores.steps, self.parts.renderer.decode)
+        sample.reward, sample.scores = scores.value, {**sample.scores, **scores.named}
 
 
 def _fail_cancelled(sample: Sample) -> None:

@@ -88,6 +88,12 @@ def test_the_rewards_of_the_tutorial_are_worth_what_it_says() -> None:
     assert scored("judge.py:ask") == 0.0
 
 
+def test_the_steps_of_the_tutorial_are_worth_what_it_says() -> None:
+    shown = resolve("my_steps.py:shown", key="reward.fn", names={}, group="strop.rewards")
+    scores = shown(Sample(index=0, group_id=0, response="6 * 7 = 42\n\nit is 42"))
+    assert (scores.value, scores.steps.scores) == (0.0, (1.0, 0.0))
+
+
 def test_the_task_of_the_tutorial_can_be_solved() -> None:
     fn = resolve("sums.py:addition", key="prompts.source", names={}, group="strop.prompts")
     task = fn(random.Random(0), largest=20)

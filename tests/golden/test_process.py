@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from strop.algo.process import aggregate_steps, monte_carlo_labels, step_bce, step_ends, step_gains
+from strop.algo.process import monte_carlo_labels, step_bce, step_ends, step_gains
+from strop.algo.step_worth import aggregate_steps
 
 STEPS = np.array([0.9, 0.8, 0.6])
 

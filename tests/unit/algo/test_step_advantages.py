@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from strop.algo.process import aggregate_steps, step_gains
+from strop.algo.process import step_gains
 from strop.algo.step_advantages import step_advantages
+from strop.algo.step_worth import aggregate_steps
 from strop.errors import InputError
 
 

@@ -1,7 +1,8 @@
 import numpy as np
 from some_runs import sample
 
-from strop.cli.shading import Piece, coloured, marked, needs_decoding, pieces, token_texts
+from strop.cli.shading import Piece, coloured, marked, needs_decoding, pieces
+from strop.render.token_texts import token_texts
 
 
 def utf8(ids):

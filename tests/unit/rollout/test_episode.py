@@ -254,9 +254,9 @@ FAULTS = {
         returning("step", lambda: done(float("nan"))),
         "nan; expected a finite number",
     ),
-    "reward before the end": (
-        returning("step", lambda: again((), reward=1.0)),
-        "gave a reward of 1.0 before",
+    "a reward that is no number, before the end": (
+        returning("step", lambda: again((), reward="good")),
+        "the reward given: returned str 'good'; expected a finite number",
     ),
     "role without a token": (
         returning("step", lambda: again(({"role": "critic", "content": "no"},))),
