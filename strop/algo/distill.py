@@ -31,7 +31,8 @@ def distilled(batch: Batch, student_N: NDArray[np.float32], *, coef: float) -> N
     """[N] `reverse_kl_advantage` of a step's trained tokens, 0 where no teacher was asked."""
     teacher_N = batch.scored["teacher"]
     is_taught_N = batch.mask & ~np.isnan(teacher_N)
-    return np.where(is_taught_N, reverse_kl_advantage(student_N, teacher_N, coef=coef), np.float32(0))
+    student_N, teacher_N = (np.where(is_taught_N, x, np.float32(0)) for x in (student_N, teacher_N))
+    return reverse_kl_advantage(student_N, teacher_N, coef=coef)
 
 
 def reverse_kl(student_NV: Tensor, teacher_NV: Tensor) -> Tensor:

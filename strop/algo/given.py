@@ -12,6 +12,7 @@ from torch import Tensor
 from strop.algo.aggregate import token_weights
 from strop.algo.base import Algorithm, Loss, LossInputs
 from strop.algo.batch import Batch
+from strop.algo.finite import check_trained
 from strop.algo.sequence import sums_by_sample
 
 # N tokens, S samples, M trained tokens, R rows of data
@@ -35,7 +36,9 @@ class Responses:
 
     @classmethod
     def of(cls, inputs: LossInputs) -> "Responses":
-        """Samples without a trained token are not in it; what untrained tokens hold is ignored, also NaN."""
+        """Samples without a trained token are not in it; what untrained tokens hold is ignored, also NaN.
+        Raises NonFinite for a trained token whose log-prob, or the reference's, is not a number."""
+        check_trained(inputs.mask_N, logp=inputs.logp_N, ref=inputs.ref_N)
         at = inputs.mask_N.nonzero()[:, 0]
         rows_S, place_M = torch.unique(inputs.sample_N[at], return_inverse=True)
         first_S = torch.searchsorted(place_M, torch.arange(len(rows_S)))

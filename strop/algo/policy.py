@@ -15,6 +15,7 @@ from strop.algo.correction import Correction, correct, mean_of_weights
 from strop.algo.corrections import correction_rules
 from strop.algo.credit import open_advantage
 from strop.algo.distill import distilled
+from strop.algo.finite import check_trained
 from strop.algo.kl import estimate_kl, kl_values
 from strop.algo.losses import Surrogate
 from strop.algo.opsm import masked_off_policy
@@ -109,11 +110,13 @@ class PolicyGradient:
 
         Parts: `pg_loss`, `entropy`, `ppo_kl` (old − new), `clip_frac_low`, `clip_frac_high`, `pg_clipfrac`
         (their sum), and where there is such a thing, `kl_loss`, without its coefficient, `correction_…` and
-        `opsm_frac`.
+        `opsm_frac`. Raises NonFinite for a trained token of which something that acts is not a number.
         """
-        section, known = self._section, _trained_only(inputs)
+        section = self._section
         if section.old == "behavior":
-            known = replace(known, old_N=known.behavior_N)
+            inputs = replace(inputs, old_N=inputs.behavior_N)
+        self._check(inputs)
+        known = _trained_only(inputs)
         surrogate = self._policy_loss(known)
         loss_N, values = self._corrected(surrogate.loss_N, known)
         values = {**_clipped(surrogate, known), "pg_loss": loss_N, **values}
@@ -129,6 +132,20 @@ class PolicyGradient:
             loss_N = loss_N - section.entropy_coef * known.entropy_N
         parts = {name: (known.weight_N * value_N.detach()).sum() for name, value_N in values.items()}
         return Loss(total=(known.weight_N * loss_N).sum(), parts=parts)
+
+    def _check(self, inputs: LossInputs) -> None:
+        old = "behavior" if self._section.old == "behavior" else "old"
+        acts = {
+            "logp": inputs.logp_N,
+            old: inputs.old_N,
+            "ref": inputs.ref_N,
+            "advantage": inputs.advantage_N,
+        }
+        if "divergence" in self.needs:
+            acts["divergence"] = inputs.columns["divergence"]
+        if self.weighs_entropy:
+            acts["entropy"] = inputs.entropy_N
+        check_trained(inputs.mask_N, **acts)
 
     def _corrected(self, loss_N: Tensor, known: LossInputs) -> tuple[Tensor, dict[str, Tensor]]:
         """The policy loss after correction and sequence masking, with what they did."""

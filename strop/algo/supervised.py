@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from strop.algo.aggregate import token_weights
 from strop.algo.base import Loss, LossInputs, Need
 from strop.algo.batch import Batch
+from strop.algo.finite import check_trained
 from strop.algo.given import Outcomes, every_response, sample_sums
 from strop.config.algo import Algo
 
@@ -41,8 +42,10 @@ class Supervised:
         return every_response(batch)
 
     def loss(self, inputs: LossInputs) -> Loss:
-        """−Σ weight · logp. Parts: `nll` and `entropy`."""
+        """−Σ weight · logp. Parts: `nll` and `entropy`. Raises NonFinite where a trained log-prob is
+        not a number."""
         mask_N, weight_N = inputs.mask_N, inputs.weight_N
+        check_trained(mask_N, logp=inputs.logp_N)
         nll_N = torch.where(mask_N, -inputs.logp_N, 0)
         entropy_N = torch.where(mask_N, inputs.entropy_N, 0).detach()
         total = (weight_N * nll_N).sum()

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from strop.algo.base import Loss
+from strop.algo.finite import check_trained
 from strop.sample import all_equal
 
 # N tokens
@@ -41,9 +42,11 @@ def critic_loss(
 ) -> Loss:
     """Σ weight · `clipped_value_loss`, weights as in `LossInputs`; what an untrained token holds is ignored.
 
-    Parts: `value_loss`, and `value_clip_frac`, the share of tokens that were held back.
+    Parts: `value_loss`, and `value_clip_frac`, the share of tokens that were held back. Raises NonFinite
+    for a trained token of which a column is not a number.
     """
     is_trained_N = weight_N > 0
+    check_trained(is_trained_N, value=value_N, **{"old value": old_N, "return": return_N})
     value_N, old_N, return_N = (torch.where(is_trained_N, x, 0) for x in (value_N, old_N, return_N))
     loss = clipped_value_loss(value_N, old_N, return_N=return_N, clip=clip)
     total = (weight_N * loss.loss_N).sum()

@@ -134,12 +134,13 @@ class OwnCritic:
     def differentiated(self, batch: Batch, rows: list[int], weights: NDArray[np.float32]) -> Update:
         """Gradients of the update that trains samples `rows`; the step is still to be taken."""
         update = Update(lr=self._optimizer.lr)
-        for packed in pack(batch, rows, max_tokens=self._train.max_tokens_per_device):
-            hidden_TD = packed_hidden(self._model, packed, dtype=self._scorer.dtype)
-            value_N = values_of(self._head, hidden_TD, packed)
-            weight_N = torch.from_numpy(weights[packed.columns])
-            loss = _loss(value_N, batch, packed, weight_N, self._section)
-            update.add(loss, weight=float(weight_N.sum()), num_tokens=len(packed.ids))
+        with update.watched():
+            for packed in pack(batch, rows, max_tokens=self._train.max_tokens_per_device):
+                hidden_TD = packed_hidden(self._model, packed, dtype=self._scorer.dtype)
+                value_N = values_of(self._head, hidden_TD, packed)
+                weight_N = torch.from_numpy(weights[packed.columns])
+                loss = _loss(value_N, batch, packed, weight_N, self._section)
+                update.add(loss, weight=float(weight_N.sum()), num_tokens=len(packed.ids))
         return update
 
     def save(self, directory: Path) -> None:

@@ -114,8 +114,9 @@ class LocalTrainer:
                 whole_groups=self._algorithm.whole_groups,
             )
             update = Update(lr=self._optimizer.lr)
-            for packed in micro_batches:
-                self._accumulate(update, batch, packed, weights, old)
+            with update.watched():
+                for packed in micro_batches:
+                    self._accumulate(update, batch, packed, weights, old)
             updates.append(update)
             self._applier.apply(update)
         metrics = {**_summary(updates), **mismatch_metrics(old, batch.behavior)}

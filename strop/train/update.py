@@ -1,6 +1,8 @@
 """One optimizer update: sums over its micro-batches, and the step that what is not finite never takes."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -21,10 +23,21 @@ class Update:
     num_tokens: int = 0
     """Tokens fed through the model."""
     grad_norm: float = 0.0
+    fault: str | None = None
+    """What a loss named as not finite; no further micro-batch was computed."""
 
     @property
     def is_finite(self) -> bool:
-        return math.isfinite(self.loss) and math.isfinite(self.grad_norm)
+        return self.fault is None and math.isfinite(self.loss) and math.isfinite(self.grad_norm)
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Around the micro-batches: NonFinite of a loss ends them, and what to do about it is decided where
+        the step is taken."""
+        try:
+            yield
+        except NonFinite as found:
+            self.fault = str(found)
 
     def add(self, loss: Loss, *, weight: float, num_tokens: int) -> None:
         """Differentiate the loss of a micro-batch and count it."""
@@ -48,13 +61,14 @@ class Applier:
 
     def apply(self, update: Update) -> None:
         """Clip and step. Raises NonFinite when `on_nan = "stop"`; the weights are then those before."""
-        update.grad_norm = self.optimizer.clip()
+        if update.fault is None:
+            update.grad_norm = self.optimizer.clip()
         if update.is_finite:
             self.optimizer.step()
         elif self.on_nan == "stop":
+            what = update.fault or f"loss = {update.loss}, gradient norm = {update.grad_norm}"
             raise NonFinite(
-                f"update {self.optimizer.updates}{self.whose}: loss = {update.loss}, gradient norm = "
-                f"{update.grad_norm}; the weights are those before it. Lower {self.lr_key}, or set "
-                "train.on_nan = 'skip'"
+                f"update {self.optimizer.updates}{self.whose}: {what}; the weights are those before it. "
+                f"Lower {self.lr_key}, or set train.on_nan = 'skip'"
             )
         self.optimizer.zero_grad()

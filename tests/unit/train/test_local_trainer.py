@@ -130,6 +130,35 @@ async def test_non_finite_gradient_can_be_skipped_and_is_counted(tiny):
     assert same(before, copied(tiny))
 
 
+async def with_a_bad_old(trainer: LocalTrainer, bad: float) -> Batch:
+    """Two updates, in the first of which the old log-prob of a trained token is not a number."""
+    batch = batch_of([1.0, 0.0, 1.0, 0.0], num_updates=2)
+    batch.scored["old"] = await trainer.score(batch, "old")
+    trainer._algorithm.credit(batch)
+    batch.scored["old"][1] = bad
+    return batch
+
+
+@pytest.mark.parametrize("bad", [np.nan, -np.inf])
+async def test_an_old_log_prob_that_is_not_finite_stops_the_run_by_its_name(tiny, bad):
+    trainer, before = trainer_of(tiny, num_updates=2), copied(tiny)
+    with pytest.raises(
+        NonFinite,
+        match=r"^update 0: old log-prob of 1 of \d+ trained tokens is not finite .* token 1 of .*; the weights "
+        r"are those before it\. Lower train\.optim\.lr, or set train\.on_nan = 'skip'$",
+    ):
+        await trainer.step(await with_a_bad_old(trainer, bad))
+    assert same(before, copied(tiny))
+
+
+async def test_an_update_with_an_old_log_prob_that_is_not_finite_can_be_skipped(tiny):
+    trainer, before = trainer_of(tiny, num_updates=2, on_nan="skip"), copied(tiny)
+    metrics = await trainer.step(await with_a_bad_old(trainer, -np.inf))
+    assert (metrics["train/skipped_updates"], metrics["train/updates"]) == (1, 1)
+    assert np.isfinite(list(metrics.values())).all()
+    assert not same(before, copied(tiny))
+
+
 async def test_saved_and_loaded_trainer_goes_on_bit_for_bit(tiny_dir, tmp_path):
     straight = fresh(tiny_dir)
     one = trainer_of(straight, optim=Optim(lr=1e-3, warmup=3, schedule="linear", weight_decay=0.1))
