@@ -37,7 +37,7 @@ def parts(prompts):
     return [prompt.metadata["source_name"] for prompt in prompts]
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(weights=weights)
 def test_after_every_draw_each_part_has_its_share_to_within_one_prompt(weights):
     drawn = parts(mixture(*weights).next(60))
@@ -51,7 +51,7 @@ def test_equal_weights_take_turns_and_others_their_exact_share():
     assert parts(mixture(0.7, 0.2, 0.1).next(1000)).count("b") == 200
 
 
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(weights=weights, taken=st.integers(0, 25), more=st.integers(0, 25))
 def test_a_restored_mixture_goes_on_where_the_first_stood(weights, taken, more):
     one, two = mixture(*weights), mixture(*weights)
