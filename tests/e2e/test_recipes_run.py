@@ -69,6 +69,7 @@ def test_a_recipe_that_is_resumed_equals_one_that_was_not(recipe: str, tmp_path:
     assert all(audit(reader.ledger()).is_balanced for reader in (whole, parted))
 
 
+@pytest.mark.timeout(300)  # opd trains its teacher first
 @pytest.mark.parametrize("recipe", PRESETS)
 def test_a_recipe_learns_the_first_task(recipe: str, tmp_path: Path) -> None:
     path = tmp_path / "run"
