@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strop.nn.attention import Rule
+from strop.nn.product import multiplies_bfloat16
 from strop.nn.shared_attention import Keys, rows_at, shared_attention
 
 HEADS, KEY_HEADS, SIZE = 6, 2, 4
@@ -64,3 +65,17 @@ def test_a_crowded_prefix_does_not_widen_the_others(of_row, products):
     rows = rows_at(np.array(of_row), np.ones(max(of_row) + 1, np.int64), np.zeros(len(of_row), np.int64))
     assert len(rows.seats) == products
     assert sum(at.num_prefixes * at.num_seats for at in rows.seats) <= 2 * len(of_row)
+
+
+@pytest.mark.skipif(multiplies_bfloat16(), reason="the machine's own products round what lies between them")
+def test_bfloat16_is_rounded_once_where_float32_products_serve_it():
+    gen = torch.Generator().manual_seed(0)
+    rows = rows_at(np.array([0, 0, 1, 1]), np.array([5, 4]), np.array([0, 2, 1, 2]))
+    shapes = [(4, HEADS, SIZE), *[(2, KEY_HEADS, 5, SIZE)] * 2, *[(4, KEY_HEADS, 3, SIZE)] * 2]
+    narrow = [torch.randn(*shape, generator=gen).bfloat16() for shape in shapes]
+
+    def attended(query: torch.Tensor, *kv: torch.Tensor) -> torch.Tensor:
+        return shared_attention(query, Keys(*kv[:2]), Keys(*kv[2:]), rows, Rule(0.5))
+
+    exact = attended(*[x.double() for x in narrow])
+    torch.testing.assert_close(attended(*narrow), exact.bfloat16(), rtol=2**-7, atol=1e-6)
