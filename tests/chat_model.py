@@ -39,7 +39,9 @@ _TEXTS = [
 ]
 
 
-def make_chat_tokenizer(directory: Path, template: str | None = CHATML, *, adds_bos: bool = False) -> Path:
+def make_chat_tokenizer(
+    directory: Path, template: str | None = CHATML, *, adds_bos: bool = False, vocab_size: int = 340
+) -> Path:
     """Byte-level BPE: `<|endoftext|>` 0, `<|im_start|>` 1, `<|im_end|>` 2 (which ends a text), `<s>` 3."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
@@ -52,7 +54,10 @@ def make_chat_tokenizer(directory: Path, template: str | None = CHATML, *, adds_
     bpe.train_from_iterator(
         _TEXTS * 3,
         trainers.BpeTrainer(
-            vocab_size=340, special_tokens=specials, initial_alphabet=alphabet, show_progress=False
+            vocab_size=vocab_size,
+            special_tokens=specials,
+            initial_alphabet=alphabet,
+            show_progress=False,
         ),
     )
     if adds_bos:

@@ -9,7 +9,6 @@ from strop.algo.batch import Batch
 from strop.algo.given import Outcomes, Responses, every_response, mean_over_samples, sample_sums
 from strop.algo.kto import kto
 from strop.config.algo import Algo
-from strop.config.offline import Preference
 from strop.sample import Role
 
 # N tokens, S samples
@@ -30,7 +29,7 @@ class Marked:
     whole_groups = False
 
     def __init__(self, section: Algo) -> None:
-        self._section: Preference = section.preference
+        self._section = section.preference
 
     def credit(self, batch: Batch) -> None:
         """Signs as advantages; z, and what is known of each sample, as columns for the loss."""

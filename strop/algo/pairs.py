@@ -15,7 +15,7 @@ from strop.algo.batch import Batch
 from strop.algo.given import Outcomes, Responses, every_response, mean_over_samples, sample_sums
 from strop.algo.preference import Lengths
 from strop.config.algo import Algo
-from strop.config.offline import NEEDS_REFERENCE, Objective, Preference
+from strop.config.offline import NEEDS_REFERENCE, Objective
 from strop.sample import Role
 
 # P pairs, S = 2 P samples
@@ -53,8 +53,7 @@ class Pairs:
     whole_groups = True
 
     def __init__(self, section: Algo) -> None:
-        self._objective: Objective = section.objective
-        self._section: Preference = section.preference
+        self._objective, self._section = section.objective, section.preference
         self.needs: frozenset[Need] = frozenset({"ref"} if section.objective in NEEDS_REFERENCE else ())
 
     def credit(self, batch: Batch) -> None:

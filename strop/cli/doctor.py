@@ -61,7 +61,16 @@ def _run(argv: list[str], n: int) -> int:
 
     check_sinks(config.telemetry)
     prepared = prepare(config)
-    return _print(_run_findings(prepared, n))
+    return _print(_run_findings(prepared, n) if prepared.rows is None else _row_findings(prepared))
+
+
+def _row_findings(prepared: "Prepared") -> "Iterator[Finding]":
+    """Of a run on rows that hold what is trained: nothing is played."""
+    from strop.doctor.run_parts import model_findings, row_findings, template_findings
+
+    yield from model_findings(prepared)
+    yield from template_findings(prepared, has_turns=False)
+    yield from row_findings(prepared)
 
 
 def _run_findings(prepared: "Prepared", n: int) -> "Iterator[Finding | str]":

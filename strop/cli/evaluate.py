@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from strop.cli.arguments import Arguments, take_own, whole_number
 from strop.cli.eval_target import Target, open_target
 from strop.config.flags import split_arguments
+from strop.config.offline_rules import is_offline
 from strop.config.show import to_json
 from strop.errors import ConfigError
 
@@ -40,6 +41,13 @@ def main(argv: list[str]) -> int:
     step = own.one("--step")
     number = None if step is None else whole_number("--step", step, least=0)
     target = open_target(names, flags, step=number, own=(*_FLAGS, *_SWITCHES))
+    if is_offline(target.loaded.config):
+        raise ConfigError(
+            f"strop eval plays prompts, but {names[0]} trains on rows (algo.type = "
+            f'"{target.loaded.config.algo.type}"): its held-out figures are in the eval/results.jsonl of the '
+            "run; to play prompts, name a checkpoint: strop eval RUN/checkpoints/step-N --eval-prompt-data "
+            "NAME PATH"
+        )
     if not target.loaded.config.eval.datasets:
         raise ConfigError(
             "eval.datasets is empty: there is nothing to evaluate; add an [[eval.datasets]] table, or "

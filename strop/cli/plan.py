@@ -1,6 +1,7 @@
 """`strop plan RUN.toml`: what a run will take of this machine, before it begins."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,9 @@ def main(argv: list[str]) -> int:
     response = _response(own.one("--measured"))
     total = _total(own.one("--memory-gib"))
     prepared, base = _prepare(config)
+    if prepared.rows is not None:
+        print(_of_rows(prepared, as_json="--json" in own.switches))
+        return 0
     from strop.forecast.forecast import forecast, way_out
     from strop.forecast.report import report
     from strop.runtime.machine import Machine
@@ -54,6 +58,33 @@ def main(argv: list[str]) -> int:
         if advice:
             print(f"advice    {advice}")
     return 0 if found.fits else 1
+
+
+def _of_rows(prepared: "Prepared", *, as_json: bool) -> str:
+    """What is known of a run on rows that hold what is trained; its memory and time are not forecast."""
+    from strop.offline.facts import row_facts
+
+    assert prepared.rows is not None
+    plan, facts = prepared.plan, row_facts(prepared.source, prepared.rows)
+    if as_json:
+        return json.dumps(
+            {"plan": plan.as_json(), "rows": asdict(facts), "memory": None, "time": None}, indent=2
+        )
+    steps, config = prepared.config.loop.steps, prepared.config
+    epochs = steps * plan.groups_per_step / facts.rows
+    each = plan.groups_per_step / plan.num_updates
+    return "\n".join(
+        (
+            f"{config.name}: {config.model}, {config.algo.type}",
+            "",
+            f"rows      {facts.said}",
+            f"batch     {plan.groups_per_step} rows a step = {plan.num_updates} × {each:g} an update",
+            f"steps     {steps}: {plan.total_updates} updates, {epochs:.3g} epochs",
+            "engine    none: nothing is played",
+            "memory    not forecast for runs on rows",
+            "time      not forecast for runs on rows",
+        )
+    )
 
 
 def _prepare(config: Config) -> "tuple[Prepared, Base]":

@@ -11,6 +11,7 @@ from strop.doctor.episodes import gold, play_once
 from strop.finding import Finding, Level
 from strop.nn.loading import outline
 from strop.nn.weight_files import read_object
+from strop.offline.facts import row_facts
 from strop.preflight import Prepared
 from strop.prompts.open import look_ahead
 from strop.render.probe import Concern, probe
@@ -63,6 +64,27 @@ def data_findings(prepared: Prepared) -> Iterator[Finding]:
                 f"{also} of {len(held_out)} held-out prompts are trained on: figures of {name} will flatter"
             )
             yield Finding(Level.WARN, f"eval {name}", leak)
+
+
+def row_findings(prepared: Prepared) -> Iterator[Finding]:
+    """Rows that hold what is trained: how many, how long, what is left out or cut; and the held-out ones."""
+    rows = prepared.rows
+    assert rows is not None, "asked of runs on rows alone"
+    yield Finding(Level.OK, "rows", row_facts(prepared.source, rows).said)
+    bad = prepared.bad_rows
+    if bad.count:
+        yield Finding(Level.WARN, "rows", f"{bad.count} malformed rows are left out; the first: {bad.first}")
+    for number, done in ((prepared.num_too_long, "are left out"), (prepared.num_cut, "are cut at their end")):
+        if number:
+            yield Finding(Level.WARN, "rows", f"{number} longer than {rows.limit} tokens {done}")
+    seen = {repr((row.messages, row.label)) for row in look_ahead(prepared.source, 0)}
+    for name, held_out in prepared.eval_sets.items():
+        also = sum(repr((row.messages, row.label)) in seen for row in held_out)
+        level = Level.WARN if also else Level.OK
+        leak = f"; {also} of them are trained on: figures of {name} will flatter" * bool(also)
+        yield Finding(level, f"eval {name}", f"{len(held_out)} rows{leak}")
+    text = "rows hold what is trained: neither engine, environment nor reward has a part in it"
+    yield Finding(Level.OK, "rollout", text)
 
 
 def environment_findings(prepared: Prepared) -> Iterator[Finding]:

@@ -116,7 +116,7 @@ def check_rows(
     fewer could not be compared."""
     shown = drop_refused(opened, reader.shown) if skip_bad else opened
     look = _Look(reader)
-    kept = only(shown, look.keeps)
+    kept = only(shown, look.keeps, why=f"that has something to learn within {reader.limit} tokens")
     look.refuse_long("prompts")
     for name, rows in eval_sets.items():
         _check_held_out(rows, reader, where=f"eval.datasets.{name}")

@@ -108,10 +108,13 @@ def drop_refused(opened: Opened, show: Callable[[Prompt], object]) -> Opened:
     return replace(opened, source=source, bad=opened.bad + BadRows(len(refused), "".join(refused[:1])))
 
 
-def only(opened: Opened, keeps: Callable[[Prompt], bool]) -> Opened:
+def only(opened: Opened, keeps: Callable[[Prompt], bool], *, why: str) -> Opened:
     """The same with the rows that `keeps` says yes to; the others are counted as too long. Raises DataError
-    if none of a data set is left."""
-    source = _each_data_set(opened.source, lambda data: data.only(keeps))
+    if none of a data set is left; `why` ends its message."""
+    try:
+        source = _each_data_set(opened.source, lambda data: data.only(keeps))
+    except DataError as caught:
+        raise DataError(f"{caught} {why}") from caught
     return replace(opened, source=source, num_too_long=_num_rows(opened.source) - _num_rows(source))
 
 

@@ -27,5 +27,5 @@ def of_given() -> tuple[Declared, ...]:
             Declared(f"eval/<name>/{name}", unit, what, "mean", weighted, held_out)
             for name, unit, what in parts
         ),
-        Declared("eval/<name>/perplexity", "1", "e to the negative log-prob of a token", "mean", "see nll"),
+        Declared("eval/<name>/perplexity", "1", "e to the negative log-prob of a token", "last", "see nll"),
     )

@@ -17,6 +17,9 @@ class Change:
 
 
 MIXED = "mixture.toml"
+TEXTS, PAIRS, MARKED = "texts.toml", "pairs.toml", "marked.toml"
+"""Runs on rows that hold what is trained."""
+TALKS = "--prompts.rows.messages_key talk"
 TASK = "--prompts.files [] --prompts.source mine.py:task"
 LOUD = "--train.updates_per_step 2 --train.optim.lr 0.1"
 """Two updates a step with large steps: then probability ratios are clipped."""
@@ -66,6 +69,15 @@ CHANGES: dict[str, Change] = {
     "prompts.chat_template": Change("--prompts.chat_template false", "tokens"),
     "prompts.max_tokens": Change("--prompts.max_tokens 5", "prompts"),
     "prompts.on_bad_row": Change("--prompts.on_bad_row skip", "code", "--prompts.files data.jsonl bad.jsonl"),
+    "prompts.rows.messages_key": Change(TALKS, "tokens", file=TEXTS),
+    "prompts.rows.response_key": Change("--prompts.rows.response_key answer", "tokens", file=TEXTS),
+    "prompts.rows.chosen_key": Change("--prompts.rows.chosen_key better", "tokens", file=PAIRS),
+    "prompts.rows.rejected_key": Change("--prompts.rows.rejected_key worse", "tokens", file=PAIRS),
+    "prompts.rows.turns": Change("--prompts.rows.turns last", "weights", TALKS, file=TEXTS),
+    "prompts.rows.max_tokens": Change("--prompts.rows.max_tokens 6", "code", file=TEXTS),
+    "prompts.rows.on_long": Change(
+        "--prompts.rows.on_long truncate", "code", "--prompts.rows.max_tokens 7", file=TEXTS
+    ),
     "prompts.shuffle": Change("--prompts.shuffle false", "prompts"),
     "prompts.seed": Change("--prompts.seed 7", "prompts"),
     "env.type": Change("--env.type mine.py:Again", "tokens", TURNS),
@@ -116,6 +128,25 @@ CHANGES: dict[str, Change] = {
     "reward.concurrency": Change("--reward.concurrency 1", "rewards", "--reward.fn mine.py:at_once"),
     "buffer.staleness": Change("--buffer.staleness 1", "code"),
     "algo.type": Change("--algo.type rloo", "advantages"),
+    "algo.objective": Change("--algo.objective hinge", "train/loss", file=PAIRS),
+    "algo.preference.beta": Change("--algo.preference.beta 0.5", "weights", file=PAIRS),
+    "algo.preference.label_smoothing": Change("--algo.preference.label_smoothing 0.2", "weights", file=PAIRS),
+    "algo.preference.mean_logp": Change(
+        "--algo.preference.mean_logp false", "weights", "--algo.objective ipo", file=PAIRS
+    ),
+    "algo.preference.target_margin": Change(
+        "--algo.preference.target_margin 2", "weights", "--algo.objective simpo", file=PAIRS
+    ),
+    "algo.preference.odds_weight": Change(
+        "--algo.preference.odds_weight 2", "weights", "--algo.objective orpo", file=PAIRS
+    ),
+    "algo.preference.nll_weight": Change("--algo.preference.nll_weight 1", "weights", file=PAIRS),
+    "algo.preference.desirable_weight": Change(
+        "--algo.preference.desirable_weight 2", "weights", file=MARKED
+    ),
+    "algo.preference.undesirable_weight": Change(
+        "--algo.preference.undesirable_weight 2", "weights", file=MARKED
+    ),
     "algo.advantage": Change("--algo.advantage leave_one_out", "advantages"),
     "algo.gamma": Change("--algo.gamma 0.5", "advantages", "--algo.advantage returns"),
     "algo.lambd": Change("--algo.lambd 0.5", "advantages", PPO),

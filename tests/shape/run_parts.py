@@ -33,6 +33,24 @@ name = "dev"
 files = ["data.jsonl"]
 n = 2
 """
+ROWS = """model = "./tiny"
+[algo]
+type = "{type}"
+[prompts]
+files = ["rows.jsonl"]
+[rollout]
+batch_size = 2
+[train.optim]
+lr = 1e-2
+[loop]
+steps = 2
+[runtime]
+threads = 1
+[[eval.datasets]]
+name = "dev"
+files = ["rows.jsonl"]
+n = 2
+"""
 MIXTURE = """
 [[prompts.mixture]]
 name = "one"
@@ -105,6 +123,22 @@ class Slow(Again):
 """
 
 
+def given_row(number: int) -> dict[str, Any]:
+    """A row for every kind of data that holds what is trained."""
+    says = ("user", "assistant") * 2
+    return {
+        "prompt": f"{number}+1",
+        "completion": str(number + 1),
+        "answer": "a" * number + "b",
+        "label": number % 2 == 0,
+        "chosen": str(number + 1),
+        "rejected": str(number),
+        "better": "a" * number + "c",
+        "worse": "d",
+        "talk": [{"role": role, "content": f"{place}{number}"} for place, role in enumerate(says)],
+    }
+
+
 def lay_out(place: Path, make_tiny: Any) -> None:
     """Data, functions and models, in `place`."""
     rows = [ROW | {"prompt": text, "question": text * 2} for text in ("ab", "cd", "efgh", "ijkl", "mn")]
@@ -120,6 +154,10 @@ def lay_out(place: Path, make_tiny: Any) -> None:
     (place / "mine.py").write_text(MINE)
     (place / "run.toml").write_text(RUN.format(prompts='files = ["data.jsonl"]'))
     (place / "mixture.toml").write_text(RUN.format(prompts="") + MIXTURE)
+    made = [given_row(place) for place in range(6)]
+    (place / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in made))
+    for name, kind in {"texts": "sft", "pairs": "dpo", "marked": "kto"}.items():
+        (place / f"{name}.toml").write_text(ROWS.format(type=kind))
     make_tiny(place / "tiny", seed=1)
     make_tiny(place / "other", seed=2)
 
