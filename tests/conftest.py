@@ -24,10 +24,10 @@ gc.disable()
 
 def pytest_collection_finish() -> None:
     """In a process that runs tests: of garbage only what they make is looked through, and less often; their
-    properties are tried on thirty examples."""
+    properties are tried on fifteen examples."""
     from hypothesis import settings
 
-    settings.register_profile("default suite", max_examples=30, deadline=None)
+    settings.register_profile("default suite", max_examples=15, deadline=None)
     settings.load_profile("default suite")
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)

@@ -47,16 +47,17 @@ def loaded_after(code: str, *, directory: Path = ROOT) -> set[str]:
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
-def loaded_by_command(*arguments: str, exit_code: int, directory: Path) -> set[str]:
-    """The same after `strop ARGUMENTS`, which must end with `exit_code`."""
+def loaded_by_commands(*commands: tuple[str, ...], exit_code: int, directory: Path) -> set[str]:
+    """The same after `strop ARGUMENTS`, one after another; each must end with `exit_code`."""
     code = f"""
 from strop.cli.main import main
-sys.argv = ["strop", *{arguments!r}]
-try:
-    code = main() or 0
-except SystemExit as ended:
-    code = ended.code or 0
-assert code == {exit_code}, code
+for arguments in {commands!r}:
+    sys.argv = ["strop", *arguments]
+    try:
+        code = main() or 0
+    except SystemExit as ended:
+        code = ended.code or 0
+    assert code == {exit_code}, code
 """
     return loaded_after(code, directory=directory)
 
@@ -89,22 +90,21 @@ def test_the_numpy_half_of_algo_loads_without_torch():
     assert loaded_after(code) & HEAVY == set()
 
 
+@pytest.mark.slow
 def test_a_step_of_training_needs_neither_transformers_nor_the_compiler(tiny_dir, tmp_path):
     """Each takes longer to import than all else that a short run does before its first token."""
     (tmp_path / "task.py").write_text(TASK)
     (tmp_path / "run.toml").write_text(RUN.format(model=tiny_dir))
-    loaded = loaded_by_command("train", "run.toml", exit_code=0, directory=tmp_path)
+    loaded = loaded_by_commands(("train", "run.toml"), exit_code=0, directory=tmp_path)
     assert "torch" in loaded
     assert loaded & {"transformers", "sympy"} == set()
 
 
 def test_help_loads_nothing_heavy(tmp_path):
-    assert loaded_by_command("--help", exit_code=0, directory=tmp_path) & HEAVY == set()
+    assert loaded_by_commands(("--help",), exit_code=0, directory=tmp_path) & HEAVY == set()
 
 
-@pytest.mark.parametrize(
-    "arguments", [("train", "run.toml"), ("train", "absent.toml"), ("train", "run.toml", "--loop.stepz", "3")]
-)
-def test_config_error_loads_nothing_heavy(tmp_path, arguments):
+def test_config_errors_load_nothing_heavy(tmp_path):
     (tmp_path / "run.toml").write_text('model = "tiny"\n[loop]\nstepz = 3\n')
-    assert loaded_by_command(*arguments, exit_code=2, directory=tmp_path) & HEAVY == set()
+    wrong = ("train", "run.toml"), ("train", "absent.toml"), ("train", "run.toml", "--loop.stepz", "3")
+    assert loaded_by_commands(*wrong, exit_code=2, directory=tmp_path) & HEAVY == set()

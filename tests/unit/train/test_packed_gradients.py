@@ -1,5 +1,7 @@
 """Packing, sharing prompts and micro-batches change memory and speed; never the loss or the gradient."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -108,8 +110,21 @@ def largest_difference(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -
     return max(float((a[n] - b[n]).abs().max()) for n in a) / scale
 
 
-@pytest.mark.parametrize("aggregation", ["token_mean", "seq_mean_token_mean", "seq_sum_const"])
-@pytest.mark.parametrize("max_tokens", [10_000, 40, 12, 1])
+AGGREGATIONS = ("token_mean", "seq_mean_token_mean", "seq_sum_const")
+
+
+def some_by_default(rows, kept):
+    """Every row; those that are not `kept` are slow."""
+    return [row if row in kept else pytest.param(*row, marks=pytest.mark.slow) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "max_tokens"),
+    some_by_default(
+        list(itertools.product(AGGREGATIONS, (10_000, 40, 12, 1))),
+        kept=[("token_mean", 10_000), ("seq_mean_token_mean", 12), ("seq_sum_const", 40), ("token_mean", 1)],
+    ),
+)
 def test_packed_gradient_equals_one_sample_at_a_time(tiny, batch, aggregation, max_tokens):
     algo = algorithm(aggregation=aggregation)
     algo.credit(batch)
@@ -212,8 +227,12 @@ def test_prompt_that_another_begins_with_keeps_its_last_token(tiny):
     assert_exact(tiny, nested, max_tokens=10_000)
 
 
-@pytest.mark.parametrize("max_tokens", [10_000, 80, 1])
-@pytest.mark.parametrize("block_tokens", [512, 10])
+@pytest.mark.parametrize(
+    ("max_tokens", "block_tokens"),
+    some_by_default(
+        list(itertools.product((10_000, 80, 1), (512, 10))), kept=[(80, 512), (10_000, 10), (1, 10)]
+    ),
+)
 def test_shared_beginnings_give_the_gradient_of_one_sample_at_a_time(
     tiny, monkeypatch, max_tokens, block_tokens
 ):
