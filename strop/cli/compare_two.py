@@ -13,7 +13,8 @@ _ROWS = 24
 
 
 def print_two(out: Terminal, a: RunReader, b: RunReader, took: list[tuple[str, str, str]]) -> None:
-    """How they ended and `took`; where their configurations differ; held-out means; rewards by step."""
+    """How they ended and `took`; where their configurations differ; held-out means; rewards by step, of runs
+    on given rows losses."""
     out.print(_table("", [("status", _status(a), _status(b)), *took], a, b))
     left, right = a.config()["values"], b.config()["values"]
     keys = [
@@ -23,7 +24,10 @@ def print_two(out: Terminal, a: RunReader, b: RunReader, took: list[tuple[str, s
     ]
     _section(out, "configuration", keys, a, b)
     _section(out, "held-out mean", _eval_rows(a, b), a, b)
-    _section(out, "reward", _reward_rows(a, b), a, b)
+    records = [row for run in (a, b) for row in run.metrics()]
+    is_given = bool(records) and all("reward/mean" not in row for row in records)
+    title, metric = ("loss", "train/loss") if is_given else ("reward", "reward/mean")
+    _section(out, title, _step_rows(a, b, metric), a, b)
 
 
 def _section(out: Terminal, title: str, rows: list[tuple[str, str, str]], a: RunReader, b: RunReader) -> None:
@@ -63,8 +67,8 @@ def _eval_rows(a: RunReader, b: RunReader) -> list[tuple[str, str, str]]:
     ]
 
 
-def _reward_rows(a: RunReader, b: RunReader) -> list[tuple[str, str, str]]:
-    left, right = ({row["step"]: row.get("reward/mean") for row in run.metrics()} for run in (a, b))
+def _step_rows(a: RunReader, b: RunReader, metric: str) -> list[tuple[str, str, str]]:
+    left, right = ({row["step"]: row.get(metric) for row in run.metrics()} for run in (a, b))
     steps = sorted(left.keys() | right.keys())
     if len(steps) > _ROWS:
         steps = [steps[i * (len(steps) - 1) // (_ROWS - 1)] for i in range(_ROWS)]

@@ -76,6 +76,7 @@ def test_a_killed_run_on_rows_ends_as_if_it_had_not_been(
     assert first_difference(whole, path, capsys) is None
     assert books(path).is_balanced
     assert books(path).pending == 0
+    assert "\nloss " in shell.run("compare", whole, path).out, "there are no rewards to show"
 
 
 def test_a_run_on_rows_learns_them(shell: Shell, run: Path) -> None:
