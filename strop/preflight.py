@@ -100,7 +100,7 @@ def prepare(config: Config) -> Prepared:
     first = look_ahead(opened.source, config.rollout.batch_size)
     renderer = _open_renderer(_as_rendered(config, chain(first, *eval_sets.values())), model)
     _check_stops(config, renderer)
-    reader = RowReader(renderer, config.prompts.rows, max_positions(model)) if shape_of(config) else None
+    reader = _row_reader(config, renderer, model)
     if reader is not None:
         rows = check_rows(opened, eval_sets, reader, skip_bad=config.prompts.on_bad_row == "skip")
         opened, num_cut = rows.opened, rows.num_cut
@@ -161,6 +161,19 @@ def _check_played(
         _check_prompts(config, prompts, rewards, where=name)
     _check_turns(config, next(chain(ahead, *eval_sets.values())), renderer)
     return opened
+
+
+def _row_reader(config: Config, renderer: Renderer, model: Path) -> RowReader | None:
+    shape, size = shape_of(config), config.rollout.samples_per_prompt
+    if shape is None:
+        return None
+    return RowReader(
+        renderer,
+        config.prompts.rows,
+        max_positions(model),
+        num_responses=size if shape == "ranked" else None,
+        margin_field=config.algo.reward_model.margin_field,
+    )
 
 
 def _open_rewards(config: Config, slime: Slime) -> Rewards:

@@ -8,11 +8,13 @@ from typing import Any
 
 import torch
 
-from strop.algo.base import SCORES, Algorithm
+from strop.algo.base import SCORES, Algorithm, Crediting
 from strop.algo.batch import Batch, make_batch
 from strop.algo.open import open_algorithm
+from strop.algo.scoring import NoCredit, open_objective
 from strop.buffer.buffer import Buffer
 from strop.config.algo_rules import advice
+from strop.config.offline_rules import is_scoring
 from strop.eval.due import occasion
 from strop.eval.evaluate import Evaluation
 from strop.nn.loading import CausalLM, load_model
@@ -34,6 +36,7 @@ from strop.telemetry.spans import Spans
 from strop.train.base import Trainer
 from strop.train.critic import ValueModel, open_critic
 from strop.train.local import LocalTrainer, Models
+from strop.train.rewarding import RewardTrainer
 from strop.train.teachers import Teachers, open_teachers
 
 
@@ -47,7 +50,8 @@ class Run:
         self._compute = Compute()
         self._spans = Spans(time.perf_counter)
         self._began = self._step_began = time.perf_counter()
-        self.algo: Algorithm = open_algorithm(config.algo, num_updates=self.plan.num_updates)
+        self._scores_rows = is_scoring(config)
+        self.algo: Crediting = NoCredit() if self._scores_rows else self._algorithm()
         self.trainer, models = self._models()
         self._supply = self._supplied_by(models)
         self.sync: Transport = self._supply.sync
@@ -71,10 +75,15 @@ class Run:
         needs_reference = "ref" in self.algo.needs and adapters is None
         reference = load_model(path, torch.float32) if needs_reference else None
         models = Models(policy, reference, adapters, self._critic(policy), self._teachers())
-        trainer = LocalTrainer(
-            models, config.train, self.algo, self._compute, total_updates=self.plan.total_updates
-        )
-        return trainer, models
+        updates, algorithm = self.plan.total_updates, self._algorithm
+        if self._scores_rows:
+            objective = open_objective(config.algo)
+            trainer = RewardTrainer(models, config.train, objective, self._compute, total_updates=updates)
+            return trainer, models
+        return LocalTrainer(models, config.train, algorithm(), self._compute, total_updates=updates), models
+
+    def _algorithm(self) -> Algorithm:
+        return open_algorithm(self._config.algo, num_updates=self.plan.num_updates)
 
     def _supplied_by(self, models: Models) -> Supply:
         prepared, ledger = self._prepared, self._directory.ledger

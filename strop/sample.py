@@ -60,6 +60,9 @@ class Role(StrEnum):
     REJECTED = "rejected"
     DESIRABLE = "desirable"
     UNDESIRABLE = "undesirable"
+    SCORED = "scored"
+    RANKED = "ranked"
+    """One of several; in a prompt's label their order is behind it: `ranked/0` is the best."""
     MISMATCHED = "mismatched"
     """A prompt with the response of another: scored, never trained."""
 

@@ -6,15 +6,18 @@ from collections.abc import Callable
 from typing import Protocol
 
 from strop.algo.open import open_given
+from strop.algo.scoring import open_objective
+from strop.config.offline_rules import is_scoring
 from strop.config.tree import EvalSet
 from strop.engines.local.engine import LocalEngine
 from strop.eval.evaluate import Evaluation, evaluate
 from strop.eval.given_rows import evaluate_rows
+from strop.eval.given_scores import evaluate_scores
 from strop.nn.loading import CausalLM
 from strop.offline.rows import RowReader
 from strop.offline.source import Offline
 from strop.preflight import Prepared
-from strop.rewards.asking import Host
+from strop.rehearsal import host_of
 from strop.rollout.base import GroupSource
 from strop.rollout.episode import Parts
 from strop.rollout.group import Player
@@ -91,7 +94,7 @@ class Stage:
     def serve(self, tasks: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
         """The engine, and models that judge within the run."""
         prepared = self._prepared
-        host = Host(self._engine, prepared.renderer, self._compute)
+        host = host_of(prepared, self._engine, self._compute)
         return [tasks.create_task(self._engine.serve()), *prepared.rewards.serve(host, tasks)]
 
     async def evaluate(self, section: EvalSet, show: Show) -> Evaluation:
@@ -116,7 +119,10 @@ class Archive:
         return []
 
     async def evaluate(self, section: EvalSet, show: Show) -> Evaluation:
-        """The loss on its rows, in one go."""
+        """The loss, or the accuracy of a reward model, on its rows, in one go."""
         rows, algo = self._prepared.eval_sets[section.name], self._prepared.config.algo
         show(0, len(rows))
+        if is_scoring(self._prepared.config):
+            objective = open_objective(algo)
+            return await evaluate_scores(self._trainer, objective, section.name, rows, self._rows)
         return await evaluate_rows(self._trainer, open_given(algo), section.name, rows, self._rows)

@@ -14,10 +14,11 @@ from strop.algo.sequence import Sums
 
 LogProb = Literal["old", "ref"]
 """Log-probs that the trainer computes before `credit`: at the start of the step, of the frozen reference."""
-Score = Literal["old", "ref", "teacher", "values", "next_values"]
+Score = Literal["old", "ref", "teacher", "values", "next_values", "scores"]
 """What the trainer computes before `credit`: log-probs, those of teachers among them (NaN where none is
 asked), and the critic's values: of the state in which each token was drawn, and of the state in which a
-truncated response was cut off, on each of its tokens."""
+truncated response was cut off, on each of its tokens. `scores`: what a reward model makes of each response,
+on each of its tokens."""
 Need = Literal["old", "ref", "teacher", "divergence", "values", "next_values", "greedy"]
 """`greedy`: the reward of a greedy reply to each prompt, which the rollout plays beside the group.
 `divergence`: from the teachers, in the training pass itself: `LossInputs.columns["divergence"]`."""
@@ -64,6 +65,16 @@ class Loss:
 
     total: Tensor
     parts: dict[str, Tensor]
+
+
+class Crediting(Protocol):
+    """What the loop asks of an algorithm."""
+
+    needs: frozenset[Need]
+
+    def credit(self, batch: Batch) -> None:
+        """As of an `Algorithm`."""
+        ...
 
 
 class Algorithm(Protocol):

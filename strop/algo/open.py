@@ -29,3 +29,5 @@ def open_given(section: Algo) -> Given:
             return Pairs(section)
         case "marked":
             return Marked(section)
+        case "ranked" | "scored":
+            raise AssertionError("a reward model has a trainer of its own")

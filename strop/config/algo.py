@@ -9,6 +9,7 @@ from pydantic import Field
 
 from strop.config.keys import Section, key
 from strop.config.offline import Objective, Preference
+from strop.config.reward_model import RewardModel
 from strop.config.teacher import OneTeacher, Teacher
 
 Function = Annotated[str, Field(min_length=1)]
@@ -83,13 +84,16 @@ class Algo(Section):
         "orpo",
         "simpo",
         "cpo",
+        "reward_model",
         "opd",
     ] = key("grpo", slime="--advantage-estimator")
     """A set of defaults for other keys, by name; the page of all keys lists them."""
     objective: Objective = key("reward")
     """What is trained: `reward`: the policy gradient of rewards, which all keys up to `correction` are about;
     `nll`: what rows say (supervised training); the others: what rows prefer, by the losses of DPO
-    (arXiv:2305.18290) and its kin. Rows need neither engine, reward nor sync."""
+    (arXiv:2305.18290) and its kin; `bradley_terry` (pairs), `plackett_luce` (lists, best first) and
+    `regression` (numbers): a reward model, which scores responses as rows do. Rows need neither engine,
+    reward nor sync."""
     advantage: Function = key("group", path="plugin")
     """What a sample is worth beside others: `group`: less the mean of its group (arXiv:2402.03300);
     `leave_one_out`: less the mean of the others in it (RLOO, arXiv:2402.14740); `greedy`: less the reward of
@@ -157,6 +161,7 @@ class Algo(Section):
     1e-4."""
     correction: Correction = key(Correction)
     preference: Preference = key(Preference)
+    reward_model: RewardModel = key(RewardModel)
     critic: Critic = key(Critic)
     teacher: Teacher = key(Teacher)
     teachers: list[OneTeacher] = key(list)

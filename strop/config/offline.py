@@ -22,9 +22,13 @@ Objective = Literal[
     "orpo",
     "cpo",
     "kto",
+    "bradley_terry",
+    "plackett_luce",
+    "regression",
 ]
-Shape = Literal["texts", "pairs", "marked"]
-"""A text to learn; a chosen and a rejected response; a response that is marked as good or bad."""
+Shape = Literal["texts", "pairs", "marked", "ranked", "scored"]
+"""A text to learn; a chosen and a rejected response; a response that is marked as good or bad; responses from
+the best to the worst; a response that is marked with a number."""
 SHAPES: dict[Objective, Shape] = {
     "nll": "texts",
     "kto": "marked",
@@ -32,8 +36,15 @@ SHAPES: dict[Objective, Shape] = {
         ("dpo", "robust_dpo", "ipo", "hinge", "nca_pair", "sppo_hard", "apo_zero", "simpo", "orpo", "cpo"),
         "pairs",
     ),
+    "bradley_terry": "pairs",
+    "plackett_luce": "ranked",
+    "regression": "scored",
 }
 """What the rows of an objective hold. Those of `reward` are prompts that the model answers."""
+TARGET = "target_score"
+"""Field of a prompt's metadata: the number that its response is marked with."""
+SCORING: tuple[Objective, ...] = ("bradley_terry", "plackett_luce", "regression")
+"""Those of a reward model, which has a head of one number and no log-probs."""
 NEEDS_REFERENCE = ("dpo", "robust_dpo", "ipo", "hinge", "nca_pair", "sppo_hard", "apo_zero", "kto")
 
 
@@ -70,12 +81,14 @@ class Rows(Section):
     """Field of a row that holds a whole conversation to learn, instead of a prompt and a response."""
     response_key: Text = key("completion")
     """Field that holds the response, beside `prompts.input_key`; with `kto`, `prompts.label_key` marks it by
-    true or false."""
+    true or false, with `regression` by a number."""
     chosen_key: Text = key("chosen")
     """Field that holds the better response of a pair. Without a prompt beside it, what both responses begin
     with is the prompt."""
     rejected_key: Text = key("rejected")
     """… and the worse."""
+    ranked_key: Text = key("responses")
+    """Field that holds a list of responses, the best first; every row has `rollout.samples_per_prompt`."""
     turns: Literal["all", "last"] = key("all")
     """Which replies of a conversation are trained. `last` also fits chat templates that show earlier replies
     otherwise than the last, such as without their thoughts."""

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 
 from strop.config.idle import Idle
-from strop.config.offline import NEEDS_REFERENCE, SHAPES, Shape
+from strop.config.offline import NEEDS_REFERENCE, SCORING, SHAPES, Shape
 from strop.config.tree import Config
 from strop.config.view import View
 
 _OBJECTIVE = "algo.objective"
-_GROUP_SIZES = {"texts": 1, "pairs": 2, "marked": 1}
+_GROUP_SIZES = {"texts": 1, "pairs": 2, "marked": 1, "scored": 1}
 
 
 def is_offline(config: Config) -> bool:
@@ -21,9 +21,18 @@ def shape_of(config: Config) -> Shape | None:
     return SHAPES.get(config.algo.objective)
 
 
+def is_scoring(config: Config) -> bool:
+    """Whether a reward model is trained."""
+    return config.algo.objective in SCORING
+
+
 def _groups_are_rows(view: View) -> Iterator[str]:
     objective, key = view.value(_OBJECTIVE), "rollout.samples_per_prompt"
     if objective == "reward":
+        return
+    if SHAPES[objective] == "ranked":
+        if view.value(key) == 1:
+            yield f"{view.at(key, _OBJECTIVE)}: {view.said(key)} leaves nothing to rank; give at least 2"
         return
     size = _GROUP_SIZES[SHAPES[objective]]
     if view.value(key) != size:
@@ -36,8 +45,16 @@ def _groups_are_rows(view: View) -> Iterator[str]:
 
 def _pairs_stay_whole(view: View) -> Iterator[str]:
     key, size = "train.batch_size", view.config.rollout.samples_per_prompt
-    if is_offline(view.config) and size == 2 and (view.value(key) or 0) % 2:
-        yield f"{view.at(key)}: {view.said(key)} would tear a pair apart; make it even"
+    updates = view.config.train.updates_per_step
+    if is_offline(view.config) and size > 1 and (view.value(key) or 0) % size:
+        torn, way_out = ("a pair", "even") if size == 2 else ("a list", f"a multiple of {size}")
+        yield f"{view.at(key)}: {view.said(key)} would tear {torn} apart; make it {way_out}"
+    elif is_offline(view.config) and size > 1 and view.config.rollout.batch_size % updates:
+        rows, several = "rollout.batch_size", "train.updates_per_step"
+        yield (
+            f"{view.at(several, rows)}: {view.said(rows)} rows cannot be dealt to {view.said(several)} "
+            f"whole; make {rows} a multiple of {updates}"
+        )
 
 
 def _others_to_compare_with(view: View) -> Iterator[str]:
@@ -97,11 +114,16 @@ RULES: tuple[Callable[[View], Iterator[str]], ...] = (
 )
 
 
+def _compares_tokens(config: Config) -> bool:
+    return config.algo.objective == "bradley_terry" and config.algo.reward_model.per_token
+
+
 def _unless(*objectives: str) -> Callable[[Config], bool]:
     return lambda config: config.algo.objective not in objectives
 
 
 _PAIRS = tuple(objective for objective, shape in SHAPES.items() if shape == "pairs")
+_PREFERENCES = tuple(objective for objective in _PAIRS if objective not in SCORING)
 _PLAYED = (
     *(
         f"rollout.{name}"
@@ -167,13 +189,18 @@ _PLAYED = (
     ),
 )
 """Keys of what an engine draws and a policy gradient makes of it."""
+_REWARD_MODEL = tuple(f"algo.reward_model.{name}" for name in ("centering", "margin_field", "per_token"))
 _ROWS = tuple(f"prompts.rows.{name}" for name in ("turns", "max_tokens", "on_long"))
 IDLE = (
     Idle(_PLAYED, _OBJECTIVE, is_offline),
     Idle(("algo.aggregation",), _OBJECTIVE, _unless("reward", "nll")),
     Idle(_ROWS, _OBJECTIVE, _unless(*SHAPES)),
     Idle(("prompts.rows.messages_key",), _OBJECTIVE, _unless("nll")),
-    Idle(("prompts.rows.response_key",), _OBJECTIVE, _unless("nll", "kto")),
+    Idle(("prompts.rows.response_key",), _OBJECTIVE, _unless("nll", "kto", "regression")),
+    Idle(("prompts.rows.ranked_key",), _OBJECTIVE, _unless("plackett_luce")),
+    Idle(("prompts.rows.turns",), _OBJECTIVE, is_scoring),
+    Idle(_REWARD_MODEL, _OBJECTIVE, _unless("bradley_terry")),
+    Idle(("algo.reward_model.margin_field",), "algo.reward_model.per_token", _compares_tokens),
     Idle(("prompts.rows.chosen_key", "prompts.rows.rejected_key"), _OBJECTIVE, _unless(*_PAIRS)),
     Idle(("algo.preference.beta",), _OBJECTIVE, _unless(*NEEDS_REFERENCE, "simpo", "cpo")),
     Idle(("algo.preference.label_smoothing",), _OBJECTIVE, _unless("dpo", "robust_dpo")),
@@ -183,7 +210,7 @@ IDLE = (
     Idle(
         ("algo.preference.nll_weight",),
         _OBJECTIVE,
-        lambda c: c.algo.objective not in _PAIRS or c.algo.objective == "orpo",
+        lambda c: c.algo.objective not in _PREFERENCES or c.algo.objective == "orpo",
     ),
     Idle(
         ("algo.preference.desirable_weight", "algo.preference.undesirable_weight"), _OBJECTIVE, _unless("kto")

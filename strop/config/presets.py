@@ -48,6 +48,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "rollout.samples_per_prompt": 2,
             "algo.preference.nll_weight": 1.0,
         },
+        "reward_model": {"algo.objective": "bradley_terry", "rollout.samples_per_prompt": 2},
         "opd": {"algo.advantage": "none", "reward.fn": "none"},
         "ppo": {"algo.advantage": "gae", "algo.whiten": "bessel", "algo.clip_high": 0.2},
     }

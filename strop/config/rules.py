@@ -5,7 +5,7 @@ A rule is a function from the config and the origins to its complaints; none: it
 
 from collections.abc import Callable, Iterator
 
-from strop.config import algo_rules, teacher_rules
+from strop.config import algo_rules, offline_rules, teacher_rules
 from strop.config.idle import Idle
 from strop.config.presets import is_given
 from strop.config.slime_paths import is_slimes
@@ -213,6 +213,7 @@ _FIELDS = (
 )
 _IDLE = (
     *algo_rules.IDLE,
+    *offline_rules.IDLE,
     *teacher_rules.IDLE,
     Idle(_OF_ROWS, "prompts.source", lambda c: _makes_tasks(c.prompts.source)),
     Idle(_FIELDS, "prompts.source", lambda c: _makes_tasks(c.prompts.source) and not _evaluates_files(c)),
@@ -286,6 +287,7 @@ RULES: tuple[Callable[[View], Iterator[str]], ...] = (
     _one_source_of_prompts,
     _only_files_have_fields,
     *algo_rules.RULES,
+    *offline_rules.RULES,
     *teacher_rules.RULES,
     _batch_identity,
     _synchronous,

@@ -30,6 +30,10 @@ class RowReader:
     renderer: Renderer
     section: Rows
     longest: int
+    num_responses: int | None = None
+    """That every row must have; None: its shape says so."""
+    margin_field: str | None = None
+    """Of the metadata, which must hold a number there."""
 
     @property
     def limit(self) -> int:
@@ -39,14 +43,29 @@ class RowReader:
     def responses(self, prompt: Prompt) -> tuple[Response, ...]:
         """Of a row that fits, or may be cut, in the order of its group: the chosen response before the
         rejected one."""
-        roles = [Role(role) for role in prompt.label]
+        roles = [Role(role.partition("/")[0]) for role in prompt.label]
         return tuple(self._response(role, said) for role, said in zip(roles, self.shown(prompt), strict=True))
 
     def shown(self, prompt: Prompt) -> list[Said]:
-        """The responses of a row, uncut. Raises DataError if one cannot be shown."""
+        """The responses of a row, uncut. Raises DataError if one cannot be shown, or something is missing."""
+        self._check(prompt)
         return [
             self.renderer.said(prompt, reply, turns=self.section.turns) for reply in prompt.label.values()
         ]
+
+    def _check(self, prompt: Prompt) -> None:
+        found, name = len(prompt.label), self.margin_field
+        if self.num_responses is not None and found != self.num_responses:
+            raise DataError(
+                f"{prompt.id} has {found} responses, expected {self.num_responses} "
+                "(rollout.samples_per_prompt)"
+            )
+        margin = 0 if name is None else prompt.metadata.get(name)
+        if isinstance(margin, bool) or not isinstance(margin, int | float):
+            raise DataError(
+                f"{prompt.id}: metadata has no number {name!r} (algo.reward_model.margin_field), got "
+                f"{margin!r}"
+            )
 
     def mismatched(self, own: Response, other: Response) -> Response:
         """The prompt of one row with the response of another."""

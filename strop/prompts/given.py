@@ -3,9 +3,11 @@
 A reply is text, or messages of which the first is the assistant's.
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from strop.config.offline import TARGET
 from strop.errors import DataError
 from strop.plugins import nearest
 from strop.prompts.given_keys import GivenKeys
@@ -24,6 +26,7 @@ def make_given(
     """
     assert keys.given is not None, "only rows of such data are read here"
     fields = _Fields(row, keys, keys.given, where, tuple(row.keys() if has is None else has))
+    replies: Mapping[str, Said]
     match keys.given.shape:
         case "texts":
             prompt, replies = fields.text()
@@ -31,13 +34,17 @@ def make_given(
             prompt, replies = fields.pair()
         case "marked":
             prompt, replies = fields.marked()
+        case "ranked":
+            prompt, replies = fields.ranked()
+        case "scored":
+            prompt, replies = fields.scored()
     return Prompt(
         id=id,
         messages=prompt,
         label={
-            role.value: reply if isinstance(reply, str) else list(reply) for role, reply in replies.items()
+            str(role): reply if isinstance(reply, str) else list(reply) for role, reply in replies.items()
         },
-        metadata=metadata_of(row, keys, where=where),
+        metadata=metadata_of(row, keys, where=where) | fields.marks(),
         tools=tools_of(row.get(keys.tools), where=f"{where}: {keys.tools!r}"),
     )
 
@@ -93,6 +100,30 @@ class _Fields:
             raise DataError(f"{self._where}: {self._keys.label!r} must be true or false, got {shown(mark)}")
         role = Role.DESIRABLE if mark else Role.UNDESIRABLE
         return prompt, {role: self._reply(self._given.response, "response_key", prompt)}
+
+    def ranked(self) -> tuple[Said, dict[str, Said]]:
+        name, prompt = self._given.ranked, self._prompt()
+        if name not in self._row:
+            raise self._missing((name, "prompts.rows.ranked_key"))
+        listed, where = self._row[name], f"{self._where}: {name!r}"
+        if not isinstance(listed, list) or len(listed) < 2:
+            raise DataError(
+                f"{where} must be a list of at least 2 responses, the best first, got {shown(listed)}"
+            )
+        said = [said_in(one, where=f"{where}[{place}]") for place, one in enumerate(listed)]
+        return prompt, {f"{Role.RANKED}/{place}": one for place, one in enumerate(said)}
+
+    def scored(self) -> tuple[Said, dict[Role, Said]]:
+        prompt, mark = self._prompt(), self._row.get(self._keys.label)
+        if self._keys.label not in self._row:
+            raise self._missing((self._keys.label, self._keys.naming("label_key")))
+        if isinstance(mark, bool) or not isinstance(mark, int | float) or not math.isfinite(mark):
+            raise DataError(f"{self._where}: {self._keys.label!r} must be a number, got {shown(mark)}")
+        return prompt, {Role.SCORED: self._reply(self._given.response, "response_key", prompt)}
+
+    def marks(self) -> dict[str, float]:
+        """What goes into the metadata of a row that is marked with a number."""
+        return {TARGET: float(self._row[self._keys.label])} if self._given.shape == "scored" else {}
 
     def _prompt(self) -> Said:
         if self._keys.input not in self._row:

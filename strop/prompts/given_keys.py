@@ -15,14 +15,18 @@ class GivenKeys:
     response: str
     chosen: str
     rejected: str
+    ranked: str
 
     @classmethod
     def of(cls, section: Prompts, shape: Shape) -> "GivenKeys":
         rows = section.rows
-        return cls(shape, rows.messages_key, rows.response_key, rows.chosen_key, rows.rejected_key)
+        responses = (rows.chosen_key, rows.rejected_key, rows.ranked_key)
+        return cls(shape, rows.messages_key, rows.response_key, *responses)
 
     def columns(self) -> tuple[str, ...]:
         """Those that rows of this shape may have."""
         if self.shape == "pairs":
             return (self.chosen, self.rejected)
+        if self.shape == "ranked":
+            return (self.ranked,)
         return (self.messages, self.response) if self.shape == "texts" else (self.response,)

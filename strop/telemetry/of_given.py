@@ -12,7 +12,8 @@ def of_given() -> tuple[Declared, ...]:
         ("rewards/chosen", "reward", f"of the {chosen}: {said}"),
         ("rewards/rejected", "reward", f"of the {rejected}: {said}"),
         ("rewards/margins", "reward", "chosen less rejected"),
-        ("rewards/accuracies", "share", "pairs, or marks, that the policy is right about"),
+        ("rewards/accuracies", "share", "pairs, or marks, that the policy or a reward model is right about"),
+        ("squared_error", "reward²", "of a reward model's score, where responses are marked with numbers"),
         (
             "reference_point",
             "nats",
@@ -26,6 +27,14 @@ def of_given() -> tuple[Declared, ...]:
         *(
             Declared(f"eval/<name>/{name}", unit, what, "mean", weighted, held_out)
             for name, unit, what in parts
+        ),
+        Declared(
+            "eval/<name>/subset/<subset>",
+            "share",
+            "as the mean, over the rows whose metadata name the subset",
+            "mean",
+            "rows that a reward model is right about",
+            "rows of the subset",
         ),
         Declared("eval/<name>/perplexity", "1", "e to the negative log-prob of a token", "last", "see nll"),
     )

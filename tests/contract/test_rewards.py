@@ -16,7 +16,10 @@ from strop.sample import Sample, Scores, Tokens
 
 PATH = str(Path(__file__).with_name("plugins_sample.py"))
 SECTIONS = [
-    *(Reward(fn=name) for name in sorted(BUILTIN.keys() - {"regex", "format", "overlong", "remote", "judge"})),
+    *(
+        Reward(fn=name)
+        for name in sorted(BUILTIN.keys() - {"regex", "format", "overlong", "remote", "judge", "model"})
+    ),
     *(Reward(fn=f"boxed_{name}") for name in ("exact", "f1", "gpqa", "gsm8k", "first_number")),
     Reward(fn="regex", options={"pattern": r"\d+"}),
     Reward(fn="format", options={"pattern": ".*"}),

@@ -19,6 +19,8 @@ class Change:
 MIXED = "mixture.toml"
 TEXTS, PAIRS, MARKED = "texts.toml", "pairs.toml", "marked.toml"
 """Runs on rows that hold what is trained."""
+JUDGE = "--algo.objective bradley_terry"
+RANKED = "--algo.objective plackett_luce"
 TALKS = "--prompts.rows.messages_key talk"
 TASK = "--prompts.files [] --prompts.source mine.py:task"
 LOUD = "--train.updates_per_step 2 --train.optim.lr 0.1"
@@ -73,6 +75,7 @@ CHANGES: dict[str, Change] = {
     "prompts.rows.response_key": Change("--prompts.rows.response_key answer", "tokens", file=TEXTS),
     "prompts.rows.chosen_key": Change("--prompts.rows.chosen_key better", "tokens", file=PAIRS),
     "prompts.rows.rejected_key": Change("--prompts.rows.rejected_key worse", "tokens", file=PAIRS),
+    "prompts.rows.ranked_key": Change("--prompts.rows.ranked_key others", "tokens", RANKED, file=PAIRS),
     "prompts.rows.turns": Change("--prompts.rows.turns last", "weights", TALKS, file=TEXTS),
     "prompts.rows.max_tokens": Change("--prompts.rows.max_tokens 6", "code", file=TEXTS),
     "prompts.rows.on_long": Change(
@@ -129,6 +132,11 @@ CHANGES: dict[str, Change] = {
     "buffer.staleness": Change("--buffer.staleness 1", "code"),
     "algo.type": Change("--algo.type rloo", "advantages"),
     "algo.objective": Change("--algo.objective hinge", "train/loss", file=PAIRS),
+    "algo.reward_model.centering": Change("--algo.reward_model.centering 0.5", "weights", JUDGE, file=PAIRS),
+    "algo.reward_model.margin_field": Change(
+        "--algo.reward_model.margin_field margin", "weights", JUDGE, file=PAIRS
+    ),
+    "algo.reward_model.per_token": Change("--algo.reward_model.per_token", "weights", JUDGE, file=PAIRS),
     "algo.preference.beta": Change("--algo.preference.beta 0.5", "weights", file=PAIRS),
     "algo.preference.label_smoothing": Change("--algo.preference.label_smoothing 0.2", "weights", file=PAIRS),
     "algo.preference.mean_logp": Change(

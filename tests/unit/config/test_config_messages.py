@@ -56,7 +56,7 @@ FILES = {
     '[train]\non_nan = "skipp"': (
         'run.toml:7: train.on_nan = "skipp" must be one of "stop", "skip"; did you mean "skip"?'
     ),
-    '[algo]\ntype = "a2c"': 'run.toml:7: algo.type = "a2c" must be one of "grpo", "dr_grpo", "dapo", "gspo", "cispo", "rloo", "remax", "reinforce_pp", "reinforce_pp_baseline", "ppo", "sft", "dpo", "ipo", "kto", "orpo", "simpo", "cpo", "opd"; the default is "grpo"',
+    '[algo]\ntype = "a2c"': 'run.toml:7: algo.type = "a2c" must be one of "grpo", "dr_grpo", "dapo", "gspo", "cispo", "rloo", "remax", "reinforce_pp", "reinforce_pp_baseline", "ppo", "sft", "dpo", "ipo", "kto", "orpo", "simpo", "cpo", "reward_model", "opd"; the default is "grpo"',
     "[algo]\nnormalize_std = 1": "run.toml:7: algo.normalize_std = 1 must be true or false; the default is true",
     '[reward]\nfn = ""': 'run.toml:7: reward.fn = "" must be text that is not empty; the default is "exact"',
     "[reward.options]\nday = 2024-01-01": (

@@ -97,7 +97,7 @@ async def test_when_one_part_fails_there_is_no_reward():
         (
             {"weights": {"exat": 1.0}},
             "reward.weights = 'exat': no such name; did you mean 'exact'? ("
-            "dapo, deepscaler, exact, f1, first_number, format, gpqa, gsm8k, judge, math, none, overlong, random, regex, remote, file.py:name, package.module:name)",
+            "dapo, deepscaler, exact, f1, first_number, format, gpqa, gsm8k, judge, math, model, none, overlong, random, regex, remote, file.py:name, package.module:name)",
         ),
         (
             {"weights": {"exact": 1.0}, "options": {"exat": {}}},

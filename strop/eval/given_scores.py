@@ -1,0 +1,73 @@
+"""A reward model on held-out rows: how often its scores say what the rows say, also by subset (as in
+RewardBench, arXiv:2403.13787)."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from strop.algo.batch import make_batch
+from strop.algo.scoring import Objective
+from strop.eval.evaluate import Evaluation
+from strop.eval.intervals import Interval, Z, wilson
+from strop.offline.rows import RowReader
+from strop.offline.source import groups_of
+from strop.sample import Group, Prompt, Status
+from strop.train.base import Trainer
+
+SUBSET = "subset"
+"""Field of a row's metadata."""
+
+
+async def evaluate_scores(
+    trainer: Trainer, objective: Objective, name: str, rows: Sequence[Prompt], reader: RowReader
+) -> Evaluation:
+    """Its `mean` is the share of pairs, or of the pairs of a list, that are scored in their order; of marks,
+    less the mean squared error. Each sample's reward is its score. Where rows name a `subset`, `figures` have
+    the mean of each."""
+    groups = groups_of(rows, reader)
+    batch = make_batch(groups, num_updates=1, max_response_tokens=1, temperature=1.0)
+    score_N = await trainer.score(batch, "scores")
+    score_S = score_N[batch.offsets[:-1]].astype(np.float64)
+    for sample, score in zip(batch.samples, score_S, strict=True):
+        sample.reward = float(score)
+    right = [
+        objective.is_right(group.samples, np.array([sample.reward for sample in group.samples]))
+        for group in groups
+    ]
+    return _evaluation(name, groups, right)
+
+
+def _evaluation(name: str, groups: list[Group], right: list[float]) -> Evaluation:
+    samples = [sample for group in groups for sample in group.samples]
+    mean = float(np.mean(right))
+    stderr = float(np.std(right, ddof=1) / math.sqrt(len(right))) if len(right) > 1 else math.nan
+    return Evaluation(
+        name=name,
+        groups=groups,
+        mean=mean,
+        stderr=stderr,
+        interval=_interval(right, mean, stderr),
+        n=len(groups),
+        samples=len(samples),
+        failed=0,
+        pass_at={},
+        left_out={},
+        truncated_share=sum(sample.status is Status.TRUNCATED for sample in samples) / len(samples),
+        response_tokens=float(np.mean([sample.response_length for sample in samples])),
+        figures=_by_subset(groups, right),
+    )
+
+
+def _interval(right: list[float], mean: float, stderr: float) -> Interval | None:
+    if set(right) <= {0.0, 1.0}:
+        return wilson(passed=int(sum(right)), n=len(right))
+    return None if math.isnan(stderr) else Interval(mean - Z * stderr, mean + Z * stderr, "normal")
+
+
+def _by_subset(groups: list[Group], right: list[float]) -> dict[str, float]:
+    parts: dict[str, list[float]] = {}
+    for group, value in zip(groups, right, strict=True):
+        if SUBSET in group.prompt.metadata:
+            parts.setdefault(str(group.prompt.metadata[SUBSET]), []).append(value)
+    return {f"subset/{name}": float(np.mean(values)) for name, values in sorted(parts.items())}
