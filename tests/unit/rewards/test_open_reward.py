@@ -37,7 +37,8 @@ async def test_a_function_of_mine_takes_its_options(tmp_path):
             "exat",
             {},
             "reward.fn = 'exat': no such name; did you mean 'exact'? "
-            "(dapo, deepscaler, exact, f1, first_number, format, gpqa, gsm8k, judge, math, model, none, overlong, "
+            "(dapo, deepscaler, exact, f1, first_number, format, gpqa, gsm8k, "
+            "judge, math, model, none, overlong, "
             "random, regex, remote, file.py:name, package.module:name)",
         ),
         ("exact", {"strip": 1}, "reward.options.strip: exact takes no such option; it takes none"),
