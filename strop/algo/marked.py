@@ -52,7 +52,7 @@ class Marked:
     @staticmethod
     def _gains(batch: Batch) -> NDArray[np.float64]:
         """[S] summed log-ratio to the reference, mismatched samples included."""
-        return sample_sums(batch, batch.scored["old"].astype(np.float64) - batch.scored["ref"])
+        return sample_sums(batch, batch.scored["old"]) - sample_sums(batch, batch.scored["ref"])
 
     def weights(self, batch: Batch) -> NDArray[np.float32]:
         """Those of a response add up to 1 / marked responses of its update."""

@@ -148,8 +148,10 @@ class Pairs:
 
     def worth(self, batch: Batch) -> NDArray[np.float64]:
         """[S] what it says the responses are worth, as in the metrics."""
-        gain_N = batch.scored["old"] - batch.scored["ref"] if "ref" in self.needs else batch.scored["old"]
-        worth_S = self._scale * sample_sums(batch, gain_N)
+        gain_S = sample_sums(batch, batch.scored["old"])
+        if "ref" in self.needs:
+            gain_S -= sample_sums(batch, batch.scored["ref"])
+        worth_S = self._scale * gain_S
         if self._objective in ("simpo", "orpo"):
             worth_S /= sample_sums(batch, np.ones(batch.num_tokens))
         return worth_S
