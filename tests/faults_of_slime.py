@@ -10,18 +10,22 @@ from faults import Covered
 VALUES: dict[str, Covered] = {
     # Sums of sample means: 15.0, 16.0 with siblings, a sequence on two ranks
     "4.2": (
-        "tests/golden/test_formulas.py::test_aggregation_is_per_trajectory",
+        "tests/golden/test_aggregation.py::test_weighted_sum_however_it_is_split",
         "tests/unit/algo/test_aggregate.py::test_siblings_in_two_microbatches_share_their_trajectory_denominator",
         "tests/unit/algo/test_aggregate.py::test_sequence_cut_in_two_sums_to_the_whole",
     ),
     # Metrics: 8.0 and 6.5 for six layouts, 1249.875 for every split
     "4.3": (
+        "tests/golden/test_aggregation.py::test_weighted_sum_however_it_is_split",
         "tests/unit/telemetry/test_reductions.py::test_a_mean_does_not_depend_on_how_its_tokens_are_spread_over_ranks",
         "tests/unit/telemetry/test_reductions.py::test_a_mean_per_response_is_the_same_for_every_data_and_context_parallel_split",
         "tests/unit/telemetry/test_ranks.py::test_a_trajectory_on_two_ranks_counts_once",
     ),
     # The gradient of a one-weight model: 1249.875
-    "4.4": ("tests/unit/algo/test_policy.py::test_gradient_of_a_one_weight_model_is_the_mean_of_its_inputs",),
+    "4.4": (
+        "tests/golden/test_aggregation.py::test_gradient_of_one_weight_is_the_same_for_every_layout",
+        "tests/unit/algo/test_policy.py::test_gradient_of_a_one_weight_model_is_the_mean_of_its_inputs",
+    ),
     # Whitening of eight responses: the step is one column, so no layout over ranks exists
     "4.5": (
         "tests/golden/test_advantage_values.py::test_whitening_of_slimes_eight_responses",
@@ -114,8 +118,12 @@ VALUES: dict[str, Covered] = {
         "tests/unit/rewards/test_dapo.py::test_normal_answers",
         "tests/unit/rewards/test_dapo.py::test_the_verdict_is_slimes_table",
     ),
-    # Masks of turns; masks of supervised training, by template, do not exist yet
+    # Masks of turns, and of supervised training by the template's marks or by position
     "4.19": (
+        "tests/unit/render/test_said.py::test_every_reply_is_trained_up_to_the_end_of_its_turn_and_nothing_between",
+        "tests/unit/render/test_said.py::test_marks_of_the_template_say_what_is_trained",
+        "tests/unit/render/test_said.py::test_the_last_reply_alone_can_be_trained",
+        "tests/unit/render/test_said.py::test_a_template_that_hides_earlier_thoughts_is_named_and_the_last_reply_still_trained",
         "tests/unit/rollout/test_spans_of_turns.py::test_six_turns_of_the_user_keep_all_six_spans_of_the_assistant",
         "tests/unit/rollout/test_spans_of_turns.py::test_tool_messages_in_a_row_become_what_the_template_makes_of_them_together",
         "tests/unit/rollout/test_spans_of_turns.py::test_what_a_tokenizer_would_merge_with_a_reply_is_refused_in_words",
@@ -140,13 +148,18 @@ DEFECTS: dict[int, Covered] = {
     4: (
         "tests/unit/algo/test_token_rewards.py::test_the_outcome_is_not_on_a_tool_token_that_comes_last",
         "tests/unit/algo/test_returns.py::test_estimates_of_a_packed_step_are_those_of_its_samples",
+        "tests/contract/test_layouts.py::test_processes_that_hold_parts_of_an_update_agree_with_one",
     ),
     # The outcome on a token that is not trained
-    5: ("tests/unit/algo/test_token_rewards.py::test_the_outcome_is_not_on_a_tool_token_that_comes_last",),
+    5: (
+        "tests/unit/algo/test_token_rewards.py::test_the_outcome_is_not_on_a_tool_token_that_comes_last",
+        "tests/unit/algo/test_gae.py::test_a_tools_answer_neither_earns_nor_cuts_credit",
+    ),
     # A sample of which nothing is trained ends the run
     6: (
         "tests/contract/test_trainers.py::test_a_sample_of_nothing_but_tool_tokens_is_no_obstacle",
         "tests/unit/algo/test_global_advantages.py::test_a_removed_sample_does_not_end_the_run",
+        "tests/contract/test_layouts.py::test_advantages_do_not_depend_on_the_order_of_trajectories",
         "tests/unit/algo/test_batch.py::test_removed_sample_has_no_mask_but_keeps_its_place",
         "tests/unit/algo/test_aggregate.py::test_fully_masked_trajectory_is_not_counted",
     ),

@@ -35,6 +35,7 @@ def weights_of(aggregation, values, trajectories):
         pytest.param("seq_mean_token_mean", SIBLINGS, OF_ROLLOUTS, 2, 16.0, id="1.3-siblings"),
         pytest.param("seq_mean_token_mean", SIBLINGS, OF_ROLLOUTS, 1, 8.0, id="1.3-metric-of-rollouts"),
         pytest.param("token_mean", SIBLINGS, OF_ROLLOUTS, 1, 6.5, id="1.3-metric-of-tokens"),
+        pytest.param("seq_mean_token_sum", SIBLINGS, OF_ROLLOUTS, 1, 39.0, id="1.3-sum-of-siblings"),
         pytest.param("seq_mean_token_mean", DECADES, [0, 1, 2, 3], 1, 1249.875, id="1.3-decades"),
     ],
 )
