@@ -172,12 +172,12 @@ def test_weights_of_every_update_sum_to_what_the_aggregation_says(algorithm, sec
         assert weights[update == index].sum() == pytest.approx(expected[section.aggregation], rel=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_samples_that_it_calls_silent_have_exactly_no_gradient(algorithm, seed):
-    batch = credited(algorithm, seed)
-    silent = ~algorithm.contributes(batch)[batch.sample_of_token]
-    for gradient in gradients(algorithm, inputs_of(algorithm, batch, seed=seed)).values():
-        assert gradient is None or not gradient[torch.from_numpy(silent)].any()
+def test_samples_that_it_calls_silent_have_exactly_no_gradient(algorithm):
+    for seed in range(3):
+        batch = credited(algorithm, seed)
+        silent = ~algorithm.contributes(batch)[batch.sample_of_token]
+        for gradient in gradients(algorithm, inputs_of(algorithm, batch, seed=seed)).values():
+            assert gradient is None or not gradient[torch.from_numpy(silent)].any(), f"seed {seed}"
 
 
 def test_some_samples_contribute_and_untrained_ones_never(algorithm):

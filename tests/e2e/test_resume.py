@@ -101,6 +101,7 @@ def test_a_run_killed_in_training_ends_as_if_it_had_not_been(
     assert_same(whole, path, capsys)
 
 
+@pytest.mark.slow
 def test_a_run_killed_in_the_middle_of_a_checkpoint_ends_as_if_it_had_not_been(
     shell: Shell, whole: Path, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -102,7 +102,7 @@ class Plain:
         return losses
 
 
-@pytest.mark.parametrize("num_updates", [1, 2])
+@pytest.mark.parametrize("num_updates", [pytest.param(1, marks=pytest.mark.slow), 2])
 async def test_ppo_takes_the_steps_of_an_independent_program(tiny_dir, num_updates):
     model = fresh(tiny_dir)
     section = Algo(advantage="gae", whiten="bessel", clip_high=CLIP, critic=Critic(lr=CRITIC_LR))
