@@ -144,8 +144,8 @@ async def test_an_old_log_prob_that_is_not_finite_stops_the_run_by_its_name(tiny
     trainer, before = trainer_of(tiny, num_updates=2), copied(tiny)
     with pytest.raises(
         NonFinite,
-        match=r"^update 0: old log-prob of 1 of \d+ trained tokens is not finite .* token 1 of .*; the weights "
-        r"are those before it\. Lower train\.optim\.lr, or set train\.on_nan = 'skip'$",
+        match=r"^update 0: old log-prob of 1 of \d+ trained tokens is not finite .* token 1 of .*; the "
+        r"weights are those before it\. Lower train\.optim\.lr, or set train\.on_nan = 'skip'$",
     ):
         await trainer.step(await with_a_bad_old(trainer, bad))
     assert same(before, copied(tiny))
