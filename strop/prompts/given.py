@@ -26,7 +26,7 @@ def make_given(
     """
     assert keys.given is not None, "only rows of such data are read here"
     fields = _Fields(row, keys, keys.given, where, tuple(row.keys() if has is None else has))
-    replies: Mapping[str, Said]
+    replies: Mapping[Role, Said] | Mapping[str, Said]
     match keys.given.shape:
         case "texts":
             prompt, replies = fields.text()
