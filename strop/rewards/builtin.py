@@ -21,6 +21,8 @@ class BuiltIn:
     """Whether it asks a language model: it is given an `Asking`, and every question is a call of its own."""
     of_groups: Mapping[str, Any] = field(default_factory=dict)
     """Options with which it scores the samples of a group together; empty: it never does."""
+    compares: bool = False
+    """Whether it then compares them with one another: one alone has no score."""
     can_be_boxed: bool = False
     """Whether `boxed_<name>` is a reward too: the same of what the last box of the response holds."""
 
@@ -44,7 +46,7 @@ TABLE = {
     "format": BuiltIn(f"{_HERE}.rules:Format", can_be_boxed=True),
     "gpqa": BuiltIn(f"{_HERE}.choices:gpqa", label=f"{_HERE}.choices:check_label", can_be_boxed=True),
     "gsm8k": BuiltIn(f"{_HERE}.gsm8k:gsm8k", label=f"{_HERE}.gsm8k:check_label", can_be_boxed=True),
-    "judge": BuiltIn(f"{_HERE}.judge:Judge", asks=True, of_groups={"form": "pairwise"}),
+    "judge": BuiltIn(f"{_HERE}.judge:Judge", asks=True, of_groups={"form": "pairwise"}, compares=True),
     "math": BuiltIn(
         f"{_HERE}.boxed:Math", label=f"{_HERE}.equality:check_label", needs_math=True, gives_table=True
     ),

@@ -63,7 +63,7 @@ def check_own(name: str, options: Mapping[str, Any], *, where: str) -> None:
 def check_eval_set(section: Reward, dataset: EvalSet) -> None:
     """Of a held-out set that has no reward of its own. Raises ConfigError."""
     specs = {spec: section.options.get(spec, {}) for spec in section.weights} or {section.fn: section.options}
-    compares = [spec for spec, options in specs.items() if _scores_groups(spec, options)]
+    compares = [spec for spec, options in specs.items() if _compares(spec, options)]
     if compares and dataset.reward is None and dataset.samples_per_prompt == 1:
         key = f"eval.datasets.{dataset.name}"
         raise ConfigError(
@@ -75,6 +75,11 @@ def check_eval_set(section: Reward, dataset: EvalSet) -> None:
 def _scores_groups(name: str, options: Mapping[str, Any]) -> bool:
     entry = entry_of(name)
     return entry is not None and entry.scores_groups(options)
+
+
+def _compares(name: str, options: Mapping[str, Any]) -> bool:
+    entry = entry_of(name)
+    return entry is not None and entry.compares and entry.scores_groups(options)
 
 
 def _not_alone(name: str, options: Mapping[str, Any], *, key: str) -> PluginError:

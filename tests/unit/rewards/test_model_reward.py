@@ -10,12 +10,13 @@ import torch
 from eager import of_transformers
 from fresh import fresh
 
-from strop.config.tree import Reward, Train
+from strop.config.tree import EvalSet, Reward, Train
 from strop.errors import ConfigError, RewardFailed
 from strop.nn.saving import save_model
 from strop.nn.value_head import ValueHead
 from strop.render.bytes import ByteRenderer
 from strop.rewards.asking import Host
+from strop.rewards.checks import check_eval_set
 from strop.rewards.open import open_rewards
 from strop.runtime.compute import Compute
 from strop.sample import Sample, Tokens
@@ -76,6 +77,14 @@ async def test_a_group_at_once_is_scored_as_one_by_one(judge_dir, tiny_dir):
     together = await opened(judge_dir, tiny_dir, group=True, together=True).score_group(samples)
     alone = [await opened(judge_dir, tiny_dir).score(sample) for sample in samples]
     assert [s.value for s in together] == pytest.approx([s.value for s in alone], abs=1e-5)
+
+
+def test_a_held_out_set_of_one_sample_a_prompt_is_scored_in_groups_too(judge_dir):
+    section = Reward(fn="model", group=True, options={"path": str(judge_dir), "together": True})
+    check_eval_set(section, EvalSet(name="held"))
+    pairwise = Reward(fn="judge", group=True, options={"model": "policy", "form": "pairwise"})
+    with pytest.raises(ConfigError, match="leaves judge nothing to compare"):
+        check_eval_set(pairwise, EvalSet(name="held"))
 
 
 async def test_it_reads_text_in_its_own_template_where_it_is_told_to(judge_dir, tiny_dir):
