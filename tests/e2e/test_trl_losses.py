@@ -155,7 +155,8 @@ def test_rows_are_the_tokens_of_trl(
     rows = MARKED if shape == "marked" else PAIRS
     if shape == "texts":
         rows = [{"prompt": row["prompt"], "completion": row["chosen"]} for row in PAIRS]
-    keys = Keys(given=GivenKeys(shape, "messages", "completion", "chosen", "rejected"), is_plain=True)
+    given = GivenKeys(shape, "messages", "completion", "chosen", "rejected", "ranked")
+    keys = Keys(given=given, is_plain=True)
     prompts = [make_given(row, keys, id=str(at), where="row") for at, row in enumerate(rows)]
     renderer = open_renderer(models["policy"], chat_template=False)
     made = groups_of(prompts, RowReader(renderer, Rows(), 2048))

@@ -160,7 +160,7 @@ CHANGES: dict[str, Change] = {
     "algo.lambd": Change("--algo.lambd 0.5", "advantages", PPO),
     "algo.critic.shared": Change("--algo.critic.shared", "weights", PPO),
     "algo.critic.model": Change("--algo.critic.model ./other", "advantages", f"{PPO} --algo.critic.lr 0.1"),
-    "algo.critic.lr": Change("--algo.critic.lr 0.1", "advantages", PPO),
+    "algo.critic.lr": Change("--algo.critic.lr 0.01", "advantages", PPO),
     "algo.critic.coef": Change("--algo.critic.coef 5", "weights", SHARED),
     "algo.critic.clip": Change("--algo.critic.clip 1e-3", "weights", SHARED),
     "algo.critic.warmup_steps": Change("--algo.critic.warmup_steps 1", "weights", PPO),
