@@ -23,8 +23,8 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def trained(stage: str, shell: Shell, place: Path, *flags: str) -> RunReader:
-    ended = shell.run("train", FILES / f"{stage}.toml", "--runtime.threads", "1", *flags, cwd=place)
+def trained(stage: str, shell: Shell, place: Path) -> RunReader:
+    ended = shell.run("train", FILES / f"{stage}.toml", cwd=place)
     assert ended.code == 0, ended.err
     return RunReader(place / RUNS / stage)
 
