@@ -27,8 +27,8 @@ def open_policy_loss(section: Algo) -> PolicyLoss:
     """Of `algo.policy_loss`. Raises PluginError for a name that is none."""
     built_in: dict[str, PolicyLoss] = {
         "clip": lambda inputs: _clip(inputs, section),
-        "gspo": lambda inputs: _gspo(inputs, section),
-        "gspo_token": lambda inputs: _gspo_token(inputs, section),
+        "gspo": lambda inputs: _of_sample(gspo, inputs, section),
+        "gspo_token": lambda inputs: _of_sample(gspo_token, inputs, section),
         "cispo": lambda inputs: _cispo(inputs, section),
     }
     if section.policy_loss in built_in:
@@ -49,20 +49,9 @@ def _clip(inputs: LossInputs, section: Algo) -> Surrogate:
     )
 
 
-def _gspo(inputs: LossInputs, section: Algo) -> Surrogate:
-    return gspo(
-        inputs.logp_N,
-        inputs.old_N,
-        advantage_N=inputs.advantage_N,
-        mask_N=inputs.mask_N,
-        sums=inputs.sums,
-        clip_low=section.clip_low,
-        clip_high=section.clip_high,
-    )
-
-
-def _gspo_token(inputs: LossInputs, section: Algo) -> Surrogate:
-    return gspo_token(
+def _of_sample(ratio: Callable[..., Surrogate], inputs: LossInputs, section: Algo) -> Surrogate:
+    """A form of GSPO, whose ratio is that of the whole sample."""
+    return ratio(
         inputs.logp_N,
         inputs.old_N,
         advantage_N=inputs.advantage_N,

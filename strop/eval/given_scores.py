@@ -1,18 +1,18 @@
 """A reward model on held-out rows: how often its scores say what the rows say, also by subset (as in
 RewardBench, arXiv:2403.13787)."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from strop.algo.batch import make_batch
+from strop.algo.given import Outcomes
 from strop.algo.scoring import Objective
 from strop.eval.evaluate import Evaluation
-from strop.eval.intervals import Interval, Z, wilson
+from strop.eval.given_outcomes import told
 from strop.offline.rows import RowReader
 from strop.offline.source import groups_of
-from strop.sample import Group, Prompt, Status
+from strop.sample import Group, Prompt
 from strop.train.base import Trainer
 
 SUBSET = "subset"
@@ -35,37 +35,12 @@ async def evaluate_scores(
         objective.is_right(group.samples, np.array([sample.reward for sample in group.samples]))
         for group in groups
     ]
-    return _evaluation(name, groups, right)
+    outcomes = Outcomes(np.array(right), np.ones(len(right)))
+    return told(name, groups, outcomes, by_subset(groups, right))
 
 
-def _evaluation(name: str, groups: list[Group], right: list[float]) -> Evaluation:
-    samples = [sample for group in groups for sample in group.samples]
-    mean = float(np.mean(right))
-    stderr = float(np.std(right, ddof=1) / math.sqrt(len(right))) if len(right) > 1 else math.nan
-    return Evaluation(
-        name=name,
-        groups=groups,
-        mean=mean,
-        stderr=stderr,
-        interval=_interval(right, mean, stderr),
-        n=len(groups),
-        samples=len(samples),
-        failed=0,
-        pass_at={},
-        left_out={},
-        truncated_share=sum(sample.status is Status.TRUNCATED for sample in samples) / len(samples),
-        response_tokens=float(np.mean([sample.response_length for sample in samples])),
-        figures=_by_subset(groups, right),
-    )
-
-
-def _interval(right: list[float], mean: float, stderr: float) -> Interval | None:
-    if set(right) <= {0.0, 1.0}:
-        return wilson(passed=int(sum(right)), n=len(right))
-    return None if math.isnan(stderr) else Interval(mean - Z * stderr, mean + Z * stderr, "normal")
-
-
-def _by_subset(groups: list[Group], right: list[float]) -> dict[str, float]:
+def by_subset(groups: Sequence[Group], right: Sequence[float]) -> dict[str, float]:
+    """`subset/NAME` → the mean of its rows."""
     parts: dict[str, list[float]] = {}
     for group, value in zip(groups, right, strict=True):
         if SUBSET in group.prompt.metadata:

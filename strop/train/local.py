@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from strop.algo.base import LOG_PROBS, Algorithm, Loss, LossInputs, Score
 from strop.algo.batch import Batch
@@ -25,7 +25,7 @@ from strop.train.mismatch import mismatch_metrics
 from strop.train.optimizer import Optimizer
 from strop.train.packing import Packed, pack
 from strop.train.teachers import Teachers
-from strop.train.update import Applier, Update
+from strop.train.update import Applier, Update, counted
 
 _NUM_SILENT = 2
 """Samples that cannot move the weights and are scored for the mismatch metrics, per step."""
@@ -46,6 +46,30 @@ class Models:
     teachers: Teachers | None = None
     """There when the algorithm needs what they say."""
 
+    def trained(self) -> list[tuple[str, nn.Parameter]]:
+        """Of the policy: what the optimizer moves."""
+        return self.policy.named_parameters() if self.adapters is None else self.adapters.parameters()
+
+    def weights(self) -> Weights:
+        """See `train.base.Trainer`; adapters are merged."""
+        if self.adapters is not None:
+            return self.adapters.merged()
+        return ((name, parameter.detach()) for name, parameter in self.policy.named_parameters())
+
+    def save(self, directory: Path) -> None:
+        """The policy, or its adapters beside the merged model."""
+        if self.adapters is None:
+            save_model(self.policy, directory)
+        else:
+            self.adapters.save(directory)
+
+    def read(self, directory: Path) -> None:
+        """Take back what `save` wrote."""
+        if self.adapters is None:
+            read_weights(self.policy, directory)
+        else:
+            self.adapters.read(directory)
+
 
 class LocalTrainer:
     """Owns float32 master weights and their optimizer; a `Trainer`."""
@@ -53,11 +77,12 @@ class LocalTrainer:
     def __init__(
         self, models: Models, section: Train, algorithm: Algorithm, compute: Compute, *, total_updates: int
     ) -> None:
-        self._model, self._reference, self._adapters = models.policy, models.reference, models.adapters
+        self._models, self._model = models, models.policy
+        self._reference, self._adapters = models.reference, models.adapters
         self._critic, self._teachers = models.critic, models.teachers
         self._section, self._algorithm, self._compute = section, algorithm, compute
         self._dtype: torch.dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[section.dtype]
-        trained = self._model.named_parameters() if self._adapters is None else self._adapters.parameters()
+        trained = models.trained()
         if isinstance(models.critic, SharedCritic):
             trained = [*trained, *models.critic.head.named_parameters()]
         self._optimizer = Optimizer(trained, section.optim, total=total_updates)
@@ -181,26 +206,18 @@ class LocalTrainer:
 
     def weights(self) -> Weights:
         """See `train.base.Trainer`; adapters are merged."""
-        if self._adapters is not None:
-            return self._adapters.merged()
-        return ((name, parameter.detach()) for name, parameter in self._model.named_parameters())
+        return self._models.weights()
 
     def save(self, directory: Path) -> None:
         """See `train.base.Trainer`."""
-        if self._adapters is None:
-            save_model(self._model, directory)
-        else:
-            self._adapters.save(directory)
+        self._models.save(directory)
         self._optimizer.save(directory)
         if self._critic is not None:
             self._critic.save(directory)
 
     def load(self, directory: Path, state: dict[str, Any]) -> None:
         """See `train.base.Trainer`."""
-        if self._adapters is None:
-            read_weights(self._model, directory)
-        else:
-            self._adapters.read(directory)
+        self._models.read(directory)
         self._optimizer.load(directory, updates=state["updates"])
         if self._critic is not None:
             self._critic.load(directory, state["critic"])
@@ -219,17 +236,7 @@ def _summary(updates: list[Update]) -> dict[str, float]:
     """Means over the step's updates, of which there are none while only the critic is trained. Losses are
     whole-update sums; rates and entropies are weighted means over the tokens that were computed, since the
     others are not known."""
-    finite = [u for u in updates if u.is_finite]
-    metrics = {
-        "train/updates": float(len(finite)),
-        "train/skipped_updates": float(len(updates) - len(finite)),
-        "train/tokens": float(sum(u.num_tokens for u in updates)),
-    }
-    if updates:
-        metrics["train/lr"] = updates[-1].lr
-    if finite:
-        metrics["train/loss"] = sum(u.loss for u in finite) / len(finite)
-        metrics["train/grad_norm"] = sum(u.grad_norm for u in finite) / len(finite)
+    metrics, finite = counted(updates)
     computed = [u for u in finite if u.weight > 0]
     for name in dict.fromkeys(name for u in computed for name in u.parts):
         known = [u.parts[name] / (1.0 if name in _SUMS else u.weight) for u in computed if name in u.parts]

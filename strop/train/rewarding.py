@@ -13,7 +13,6 @@ from strop.algo.batch import Batch
 from strop.algo.scoring import Objective, Scored
 from strop.config.tree import Train
 from strop.engines.base import Weights
-from strop.nn.saving import read_weights, save_model
 from strop.nn.value_head import open_head, scoring_parameters
 from strop.runtime.compute import Compute
 from strop.train.critic import Scorer
@@ -21,7 +20,7 @@ from strop.train.forward import packed_hidden
 from strop.train.local import Models
 from strop.train.optimizer import Optimizer
 from strop.train.packing import Packed, pack
-from strop.train.update import Applier, Update
+from strop.train.update import Applier, Update, counted
 
 # N tokens, S samples, T tokens of a micro-batch, D hidden size
 
@@ -32,11 +31,11 @@ class RewardTrainer:
     def __init__(
         self, models: Models, section: Train, objective: Objective, compute: Compute, *, total_updates: int
     ) -> None:
-        self._model, self._adapters, self._section = models.policy, models.adapters, section
+        self._models, self._model, self._section = models, models.policy, section
         self._head = open_head(self._model)
         self._objective, self._compute = objective, compute
         self._scorer = Scorer(self._model, self._head, section)
-        own = scoring_parameters(self._model) if self._adapters is None else self._adapters.parameters()
+        own = scoring_parameters(self._model) if models.adapters is None else models.trained()
         self._optimizer = Optimizer(
             [*own, *self._head.named_parameters()], section.optim, total=total_updates
         )
@@ -84,25 +83,17 @@ class RewardTrainer:
 
     def weights(self) -> Weights:
         """See `train.base.Trainer`; without the head, adapters merged."""
-        if self._adapters is not None:
-            return self._adapters.merged()
-        return ((name, parameter.detach()) for name, parameter in self._model.named_parameters())
+        return self._models.weights()
 
     def save(self, directory: Path) -> None:
         """See `train.base.Trainer`."""
-        if self._adapters is None:
-            save_model(self._model, directory)
-        else:
-            self._adapters.save(directory)
+        self._models.save(directory)
         self._head.save(directory)
         self._optimizer.save(directory)
 
     def load(self, directory: Path, state: dict[str, Any]) -> None:
         """See `train.base.Trainer`."""
-        if self._adapters is None:
-            read_weights(self._model, directory)
-        else:
-            self._adapters.read(directory)
+        self._models.read(directory)
         self._head.read(directory)
         self._optimizer.load(directory, updates=state["updates"])
 
@@ -113,16 +104,7 @@ class RewardTrainer:
 
 def _summary(updates: list[Update]) -> dict[str, float]:
     """Means over the step's finite updates; parts are means over the groups of an update."""
-    finite = [update for update in updates if update.is_finite]
-    metrics = {
-        "train/updates": float(len(finite)),
-        "train/skipped_updates": float(len(updates) - len(finite)),
-        "train/tokens": float(sum(update.num_tokens for update in updates)),
-        "train/lr": updates[-1].lr,
-    }
-    if finite:
-        metrics["train/loss"] = sum(update.loss for update in finite) / len(finite)
-        metrics["train/grad_norm"] = sum(update.grad_norm for update in finite) / len(finite)
-        for name in finite[0].parts:
-            metrics[f"train/{name}"] = sum(update.parts.get(name, 0.0) for update in finite) / len(finite)
+    metrics, finite = counted(updates)
+    for name in finite[0].parts if finite else ():
+        metrics[f"train/{name}"] = sum(update.parts.get(name, 0.0) for update in finite) / len(finite)
     return metrics

@@ -72,3 +72,19 @@ class Applier:
                 f"Lower {self.lr_key}, or set train.on_nan = 'skip'"
             )
         self.optimizer.zero_grad()
+
+
+def counted(updates: list[Update]) -> tuple[dict[str, float], list[Update]]:
+    """Of a step: what every trainer tells, means over the updates that were taken; and these updates."""
+    finite = [update for update in updates if update.is_finite]
+    metrics = {
+        "train/updates": float(len(finite)),
+        "train/skipped_updates": float(len(updates) - len(finite)),
+        "train/tokens": float(sum(update.num_tokens for update in updates)),
+    }
+    if updates:
+        metrics["train/lr"] = updates[-1].lr
+    if finite:
+        metrics["train/loss"] = sum(update.loss for update in finite) / len(finite)
+        metrics["train/grad_norm"] = sum(update.grad_norm for update in finite) / len(finite)
+    return metrics, finite

@@ -9,12 +9,14 @@ from eager import of_transformers
 from fresh import fresh
 
 from strop.algo.batch import Batch, make_batch
+from strop.algo.given import Outcomes
 from strop.algo.scoring import MarkedScores, PairScores, RankedScores, open_objective
 from strop.config.algo import Algo
 from strop.config.offline import TARGET
 from strop.config.reward_model import RewardModel
 from strop.config.tree import Optim, Train
-from strop.eval.given_scores import _evaluation
+from strop.eval.given_outcomes import told
+from strop.eval.given_scores import by_subset
 from strop.nn.value_head import has_head
 from strop.runtime.compute import Compute
 from strop.sample import Group, Prompt, Sample, Tokens
@@ -159,5 +161,7 @@ def test_accuracy_is_told_by_subset():
     for g, metadata in enumerate([{"subset": "chat"}, {"subset": "code"}, {"subset": "chat"}, {}]):
         prompt = Prompt(id=str(g), messages="", metadata=metadata)
         groups.append(Group(g, prompt, [Sample(index=g, group_id=g)]))
-    told = _evaluation("held", groups, [1.0, 0.0, 0.0, 1.0]).as_json()
-    assert (told["mean"], told["subset/chat"], told["subset/code"]) == (0.5, 0.5, 0.0)
+    right = [1.0, 0.0, 0.0, 1.0]
+    outcomes = Outcomes(np.array(right), np.ones(4))
+    line = told("held", groups, outcomes, by_subset(groups, right)).as_json()
+    assert (line["mean"], line["subset/chat"], line["subset/code"]) == (0.5, 0.5, 0.0)
