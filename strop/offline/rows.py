@@ -50,7 +50,8 @@ class RowReader:
         """The responses of a row, uncut. Raises DataError if one cannot be shown, or something is missing."""
         self._check(prompt)
         return [
-            self.renderer.said(prompt, reply, turns=self.section.turns) for reply in prompt.label.values()
+            self.renderer.said(prompt, reply, turns=self.section.turns).drawn
+            for reply in prompt.label.values()
         ]
 
     def _check(self, prompt: Prompt) -> None:

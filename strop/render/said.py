@@ -30,6 +30,11 @@ class Said:
         """Tokens before the first that is trained."""
         return self.mask.index(True)
 
+    @property
+    def drawn(self) -> "Said":
+        """Up to the last that is trained: what a template puts behind the end of a turn no model draws."""
+        return self.cut(len(self.mask) - self.mask[::-1].index(True))
+
     def cut(self, max_tokens: int) -> "Said":
         """Its first tokens."""
         return Said(self.ids[:max_tokens], self.mask[:max_tokens])

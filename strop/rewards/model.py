@@ -98,7 +98,7 @@ class Model:
             messages = sample.prompt if isinstance(sample.prompt, str) else tuple(sample.prompt)
             prompt = Prompt(id=sample.prompt_id, messages=messages)
             try:
-                said = self._renderer.said(prompt, sample.response, turns="last")
+                said = self._renderer.said(prompt, sample.response, turns="last").drawn
             except DataError as wrong:
                 raise RewardRefused(f"reward model {self.path}: {wrong}") from wrong
             sample = replace(

@@ -1,9 +1,13 @@
 """What is trained of a conversation that is given: what the assistant says, with the end of its turn."""
 
+from dataclasses import replace
+
 import pytest
 from chat_model import CHATML, FORGETFUL, LLAMA, MISTRAL, OPENING, make_chat_tokenizer
 
+from strop.config.offline import Rows
 from strop.errors import DataError
+from strop.offline.rows import RowReader
 from strop.render.bytes import ByteRenderer
 from strop.render.chat import ChatRenderer
 from strop.sample import Prompt
@@ -63,6 +67,16 @@ def test_a_reply_stands_behind_the_prompt_that_a_model_would_be_shown(renderer):
     (reply,) = parts(said)
     assert renderer.decode(reply).strip() == "b c"
     assert reply[-1] in renderer.stop_ids
+
+
+@pytest.mark.parametrize("reply", ["b c", (*TURNS, TURNS[1])])
+def test_what_no_model_draws_is_not_behind_a_response(renderer, reply):
+    """A reward model would learn to score the line break that a template puts behind the end of a turn, and
+    be asked for the score of the end of turn that a policy drew."""
+    said = RowReader(renderer, Rows(), 64).responses(replace(PROMPT, label={"scored": reply}))[0]
+    assert said.sequence.ids[-1] in renderer.stop_ids
+    assert said.sequence.mask[-1]
+    assert said.text == said.text.rstrip()
 
 
 def test_every_reply_is_trained_up_to_the_end_of_its_turn_and_nothing_between(renderer):

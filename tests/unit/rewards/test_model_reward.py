@@ -15,11 +15,12 @@ from strop.errors import ConfigError, RewardFailed
 from strop.nn.saving import save_model
 from strop.nn.value_head import ValueHead
 from strop.render.bytes import ByteRenderer
+from strop.render.said import Said
 from strop.rewards.asking import Host
 from strop.rewards.checks import check_eval_set
 from strop.rewards.open import open_rewards
 from strop.runtime.compute import Compute
-from strop.sample import Sample, Tokens
+from strop.sample import Prompt, Sample, Tokens
 from strop.train.scoring import open_scorer
 
 
@@ -89,9 +90,22 @@ def test_a_held_out_set_of_one_sample_a_prompt_is_scored_in_groups_too(judge_dir
 
 async def test_it_reads_text_in_its_own_template_where_it_is_told_to(judge_dir, tiny_dir):
     from strop.render.open import open_renderer
-    from strop.sample import Prompt
 
     said = open_renderer(judge_dir).said(Prompt(id="", messages="ab"), "7", turns="last")
+    scores = await opened(judge_dir, tiny_dir, from_text=True).score(sample_of())
+    assert scores.value == pytest.approx(plainly(judge_dir, said.ids), abs=1e-5)
+
+
+async def test_text_is_scored_at_the_end_of_its_turn_not_at_what_a_template_puts_behind(
+    judge_dir, tiny_dir, monkeypatch
+):
+    class WithLineBreaks(ByteRenderer):
+        def said(self, prompt, reply, *, turns):
+            said = super().said(prompt, reply, turns=turns)
+            return Said([*said.ids, 10], [*said.mask, False])
+
+    monkeypatch.setattr("strop.rewards.model.open_renderer", lambda _: WithLineBreaks())
+    said = ByteRenderer().said(Prompt(id="", messages="ab"), "7", turns="last")
     scores = await opened(judge_dir, tiny_dir, from_text=True).score(sample_of())
     assert scores.value == pytest.approx(plainly(judge_dir, said.ids), abs=1e-5)
 
