@@ -10,6 +10,7 @@ import matplotlib
 
 matplotlib.use("svg")
 import matplotlib.pyplot as plt
+from matplotlib.ticker import MaxNLocator
 
 from strop.store.reader import RunReader
 
@@ -25,13 +26,17 @@ def main(run: Path, out: Path) -> None:
     axes.errorbar(
         [line["step"] for line in evals],
         [line["mean"] for line in evals],
-        yerr=[1.96 * line["stderr"] for line in evals],
+        yerr=[
+            [line["mean"] - line["low"] for line in evals],
+            [line["high"] - line["mean"] for line in evals],
+        ],
         fmt="o",
         color="#c2571a",
         capsize=3,
         label=f"held-out mean, n = {evals[0]['n']}, 95 % interval",
     )
     axes.set(xlabel="step", ylabel="share right", ylim=(0, 1.02), xlim=(-0.5, len(records) + 0.5))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
     axes.legend(frameon=False, loc="lower right")
