@@ -107,6 +107,8 @@ def draw(runs: Sequence[Run], out: Path) -> None:
         axes.set_visible(run is not None)
         if run is not None:
             _plot(axes, run, runs)
+    for axes in grid.flat[max(0, len(runs) - COLUMNS) : len(runs)]:
+        axes.tick_params(labelbottom=True)  # also where the last row ends before it
     figure.supxlabel("steps", fontsize=9)
     figure.supylabel("mean reward", fontsize=9)
     figure.savefig(out, metadata={"Date": None})
