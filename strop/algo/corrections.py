@@ -1,12 +1,7 @@
 """From the keys of `[algo.correction]` to the rules by which tokens are weighed."""
 
-import math
-
 from strop.algo.correction import Rules, Weighting, Window
 from strop.config.algo import Correction
-
-WINDOWS = {"tis": (0.0, 2.0), "mis": (0.5, 2.0), "icepop": (0.5, 5.0), "decoupled": (0.0, math.inf)}
-"""Lowest and highest weight, unless given."""
 
 
 def correction_rules(section: Correction) -> Rules | None:
@@ -21,10 +16,6 @@ def correction_rules(section: Correction) -> Rules | None:
 def _weighting(section: Correction) -> Weighting | None:
     if section.type == "none":
         return None
-    low, high = WINDOWS[section.type]
-    window = Window(
-        section.level,
-        low=low if section.low is None else section.low,
-        high=high if section.high is None else section.high,
-    )
+    low, high = section.window
+    window = Window(section.level, low=low, high=high)
     return Weighting(window, "mask" if section.type in ("mis", "icepop") else "clip")

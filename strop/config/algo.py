@@ -3,6 +3,9 @@
 `algo.type` names a recipe: a set of defaults over these keys (`config/presets.py`), each of which can be set.
 """
 
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -14,6 +17,10 @@ from strop.config.teacher import OneTeacher, Teacher
 
 Function = Annotated[str, Field(min_length=1)]
 KlType = Literal["k1", "k2", "k3", "low_var_kl", "k3+"]
+WINDOWS: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {"tis": (0.0, 2.0), "mis": (0.5, 2.0), "icepop": (0.5, 5.0), "decoupled": (0.0, math.inf)}
+)
+"""By type of correction: lowest and highest weight, unless given."""
 
 
 class Correction(Section):
@@ -40,6 +47,12 @@ class Correction(Section):
     """… and the highest."""
     veto: float | None = key(None, gt=0, lt=1)
     """Leave out a sample in which the ratio of any token is below this; may stand alone."""
+
+    @property
+    def window(self) -> tuple[float, float]:
+        """Lowest and highest weight of a `type` that weighs."""
+        low, high = WINDOWS[self.type]
+        return low if self.low is None else self.low, high if self.high is None else self.high
 
 
 class Critic(Section):

@@ -92,12 +92,21 @@ def _kl_in_one_place(view: View) -> Iterator[str]:
 
 
 def _windows_are_open(view: View) -> Iterator[str]:
+    """Also where one bound is given: beside the other's default it could leave out everything."""
     correction = view.config.algo.correction
-    for low, high in (("low", "high"), ("reject_low", "reject_high")):
-        bounds = correction.__dict__[low], correction.__dict__[high]
-        if None not in bounds and bounds[0] >= bounds[1]:
-            lower, upper = f"algo.correction.{low}", f"algo.correction.{high}"
-            yield f"{view.at(lower, upper)}: {view.said(lower)} is not below {view.said(upper)}"
+    windows = {("reject_low", "reject_high"): (correction.reject_low, correction.reject_high)}
+    if correction.type != "none":
+        windows["low", "high"] = correction.window
+    for names, (low, high) in windows.items():
+        lower, upper = (f"algo.correction.{name}" for name in names)
+        if low >= high:
+            where = view.at(lower, upper)
+            yield f"{where}: {_bound(view, lower, low)} is not below {_bound(view, upper, high)}"
+
+
+def _bound(view: View, key: str, value: float) -> str:
+    kind = f'algo.correction.type = "{view.config.algo.correction.type}"'
+    return f"{key} = {value:g} ({kind})" if view.value(key) is None else view.said(key)
 
 
 def _greedy_alone(view: View) -> Iterator[str]:

@@ -121,6 +121,14 @@ FILES = {
     "[algo.correction]\ntype = 'mis'\nlow = 2.0\nhigh = 1.0": (
         "run.toml:8: algo.correction.low = 2.0 (run.toml:8) is not below algo.correction.high = 1.0 (run.toml:9)"
     ),
+    "[algo.correction]\ntype = 'mis'\nhigh = 0.4": (
+        'run.toml:8: algo.correction.low = 0.5 (algo.correction.type = "mis") is not below algo.correction.high = 0.4 '
+        "(run.toml:8)"
+    ),
+    "[algo.correction]\ntype = 'tis'\nlow = 3.0": (
+        "run.toml:8: algo.correction.low = 3.0 (run.toml:8) is not below algo.correction.high = 2 "
+        '(algo.correction.type = "tis")'
+    ),
     "[algo.correction]\nhigh = 2.0": (
         'run.toml:7: algo.correction.high = 2.0 (run.toml:7) has no effect with algo.correction.type = "none" '
         "(default); remove one"
