@@ -13,6 +13,7 @@ from torch import Tensor
 from strop.algo.base import Loss, Need
 from strop.algo.batch import Batch
 from strop.algo.reward_model import (
+    Aligned,
     aligned,
     bradley_terry,
     bradley_terry_per_token,
@@ -143,12 +144,13 @@ def _margins(samples: list[Sample], name: str | None) -> Tensor:
 
 
 def _per_token(scored: Scored) -> Tensor:
-    """[P] see `bradley_terry_per_token`."""
+    """[P] see `bradley_terry_per_token`. Of two responses of the same tokens, as two can be that were cut to
+    `prompts.rows.max_tokens`, the ends are compared, which teaches nothing."""
     responses = [s.sequence.ids[s.prompt_length :] for s in scored.samples]
     starts = np.concatenate([[0], np.cumsum([len(ids) for ids in responses])])
     chosen, rejected, pairs = [], [], []
     for pair in range(len(responses) // 2):
-        both = aligned(responses[2 * pair], responses[2 * pair + 1])
+        both = _compared(responses[2 * pair], responses[2 * pair + 1])
         chosen.append(starts[2 * pair] + both.chosen)
         rejected.append(starts[2 * pair + 1] + both.rejected)
         pairs.append(np.full(len(both.chosen), pair))
@@ -156,6 +158,13 @@ def _per_token(scored: Scored) -> Tensor:
     return bradley_terry_per_token(
         scored.token_N[chosen_M], scored.token_N[rejected_M], pair_M=pair_M, num_pairs=len(pairs)
     )
+
+
+def _compared(chosen_ids: NDArray[np.int32], rejected_ids: NDArray[np.int32]) -> Aligned:
+    if np.array_equal(chosen_ids, rejected_ids):
+        end = np.array([len(chosen_ids) - 1])
+        return Aligned(end, end)
+    return aligned(chosen_ids, rejected_ids)
 
 
 def _ordered_share(score_S: NDArray[np.floating]) -> float:

@@ -121,6 +121,21 @@ def test_a_loss_is_the_mean_over_groups_of_their_own(tiny, tiny_dir):
             torch.testing.assert_close(p.grad, theirs[name].grad, rtol=1e-4, atol=1e-6, msg=name)
 
 
+def test_two_responses_that_were_cut_to_the_same_tokens_teach_nothing_and_stop_no_run(tiny):
+    batch = batch_of()
+    batch.samples[1].sequence = batch.samples[0].sequence
+    batch = make_batch(
+        [Group(0, Prompt(id="0", messages=""), batch.samples[:2])],
+        num_updates=1,
+        max_response_tokens=1,
+        temperature=1.0,
+    )
+    trainer = trainer_of(tiny, SECTIONS["every token"][1])
+    update = trainer.differentiated(batch, [0, 1])
+    assert update.loss == pytest.approx(np.log(2))
+    assert float(trainer._head.weight_1D.grad.abs().max()) < 1e-6
+
+
 async def test_a_loaded_trainer_goes_on_bit_for_bit(tiny_dir, tmp_path):
     section = SECTIONS["pairs"][1]
     straight, resumed = (trainer_of(fresh(tiny_dir), section) for _ in range(2))
