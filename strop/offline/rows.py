@@ -47,12 +47,19 @@ class RowReader:
         return tuple(self._response(role, said) for role, said in zip(roles, self.shown(prompt), strict=True))
 
     def shown(self, prompt: Prompt) -> list[Said]:
-        """The responses of a row, uncut. Raises DataError if one cannot be shown, or something is missing."""
+        """The responses of a row, uncut. Raises DataError if one cannot be shown, two are shown alike, or
+        something is missing."""
         self._check(prompt)
-        return [
+        said = [
             self.renderer.said(prompt, reply, turns=self.section.turns).drawn
             for reply in prompt.label.values()
         ]
+        if not _differ(said):
+            raise DataError(
+                f"{prompt.id}: two of its responses are the same tokens: nothing tells which is better; "
+                "leave the row out"
+            )
+        return said
 
     def _check(self, prompt: Prompt) -> None:
         found, name = len(prompt.label), self.margin_field
@@ -109,7 +116,8 @@ class _Look:
         self.long.append((prompt, size))
         if self.reader.section.on_long != "truncate":
             return self.reader.section.on_long == "stop"
-        keeps = all(each.prompt_length < limit for each in said)  # else nothing that is trained is left
+        # Else nothing that is trained is left, or nothing that tells which response is better.
+        keeps = all(each.prompt_length < limit for each in said) and _differ([s.cut(limit) for s in said])
         self.num_cut += keeps
         return keeps
 
@@ -152,3 +160,8 @@ def _check_held_out(rows: Sequence[Prompt], reader: RowReader, *, where: str) ->
             f"{where}: {dropped[0].id} is longer than the {reader.limit} tokens that are read, and held-out "
             "rows are not left out; shorten it, or leave it out of the file"
         )
+
+
+def _differ(said: Sequence[Said]) -> bool:
+    """Whether no two responses to a prompt are the same tokens."""
+    return len({tuple(each.ids) for each in said}) == len(said)

@@ -21,6 +21,7 @@ ROWS = {
     "texts": [{"prompt": "abc"[:n], "completion": "x" * (n + 1)} for n in (1, 2, 3)],
     "pairs": [{"prompt": f"{n}", "chosen": "y" * n, "rejected": "nn"} for n in (1, 2, 3)],
     "marked": [{"prompt": f"{n}", "completion": f"{n}" * n, "label": n != 2} for n in (1, 2, 3)],
+    "ranked": [{"prompt": f"{n}", "responses": ["y" * n, "n"]} for n in (1, 2, 3)],
 }
 
 
@@ -149,6 +150,26 @@ def test_a_long_row_can_be_cut_at_its_end_and_is_counted(opened):
     ((sample,),) = [group.samples for group in groups_of([cut], short)]
     assert (len(sample.sequence), sample.response, sample.status) == (16, "b" * 8, "truncated")
     np.testing.assert_array_equal(sample.sequence.mask, np.arange(16) >= 8)
+
+
+def test_a_pair_that_is_the_same_once_it_is_cut_is_left_out_and_counted(opened):
+    """Nothing tells which is better: `per_token` has no token to compare, no other loss a gradient."""
+    alike = {"prompt": "a", "chosen": "b" * 20 + "c", "rejected": "b" * 20 + "d"}
+    short = reader(max_tokens=16, on_long="truncate")
+    found = check_rows(opened("pairs", alike), {}, short, skip_bad=False)
+    assert (len(found.opened.source), found.opened.num_too_long, found.num_cut) == (3, 1, 0)
+    with pytest.raises(DataError, match=r"eval\.datasets\.dev: rows\.jsonl:4 is longer than the 16 tokens"):
+        check_rows(
+            opened("pairs"), {"dev": look_ahead(opened("pairs", alike).source, 4)}, short, skip_bad=False
+        )
+
+
+def test_responses_that_are_the_same_tokens_are_named(opened):
+    alike = {"prompt": "a", "responses": ["b", "c", [{"role": "assistant", "content": "b"}]]}
+    with pytest.raises(DataError, match=r"rows\.jsonl:4: two of its responses are the same tokens"):
+        check_rows(opened("ranked", alike), {}, reader(), skip_bad=False)
+    found = check_rows(opened("ranked", alike, on_bad_row="skip"), {}, reader(), skip_bad=True).opened
+    assert (len(found.source), found.bad.count) == (3, 1)
 
 
 def test_nothing_left_to_learn_from_is_said(opened):
