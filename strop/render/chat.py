@@ -16,7 +16,7 @@ from strop.errors import ConfigError, DataError, first_line
 from strop.render.messages import as_messages, flat, plain_reply, plain_text, refuse_turns
 from strop.render.plain import PlainTokenizer, plain_tokenizer
 from strop.render.said import Reply, Said, Turns, by_cuts, conversation, trained_turns
-from strop.render.turns import Conversation, Marks, spans_of_turns
+from strop.render.turns import Conversation, Marks, refuse_empty, spans_of_turns
 from strop.render.variables import refuse_unused
 from strop.sample import Message, Prompt
 
@@ -105,6 +105,7 @@ class ChatRenderer:
         given = Conversation(prompt.id, messages, trained_turns(prompt, reply, turns), shown)
         marks = self._marks.spans(given, tools=tools or None, variables=self._variables)
         spans = self._spans(given, tools) if marks is None else marks
+        refuse_empty(given, spans, template=self._template)
         return by_cuts(shown, spans, self._encode)
 
     @cached_property

@@ -126,5 +126,10 @@ def _check_shown(given: Conversation, place: int, shown: str, *, template: str) 
             f"{given.id}: {template} shows message {place + 1} otherwise than it stands in the row: "
             f'{first_line(repr(shown), 60)}; set prompts.rows.turns = "last", or change the row'
         )
-    if not shown:
-        raise DataError(f"{given.id}: {template} shows nothing of message {place + 1}; leave the row out")
+
+
+def refuse_empty(given: Conversation, spans: Sequence[Span], *, template: str) -> None:
+    """Raises DataError where a span of the trained messages holds nothing."""
+    for place, (begin, end) in zip(given.trained, spans, strict=True):
+        if begin == end:
+            raise DataError(f"{given.id}: {template} shows nothing of message {place + 1}; leave the row out")

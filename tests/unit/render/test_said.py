@@ -112,6 +112,17 @@ def test_marks_of_the_template_say_what_is_trained(renderers):
     assert marked == plain
 
 
+def test_a_reply_of_which_a_template_marks_nothing_is_named(tmp_path):
+    template = (
+        "{% for message in messages %}{% if message.role == 'assistant' %}"
+        "{% generation %}{{ message.content }}{% endgeneration %}"
+        "{% else %}{{ message.content }}{% endif %}{{ ';' }}{% endfor %}"
+    )
+    renderer = ChatRenderer(make_chat_tokenizer(tmp_path, template))
+    with pytest.raises(DataError, match=r"data\.jsonl:3: the chat template of .* shows nothing of message 2"):
+        renderer.said(PROMPT, [{"role": "assistant", "content": ""}], turns="all")
+
+
 def test_an_untrained_prompt_may_have_replies_of_its_own(renderer):
     prompt = Prompt(id="p", messages=({"role": "user", "content": "a"}, *TURNS[:2]))
     said = renderer.said(prompt, "e", turns="all")
