@@ -11,7 +11,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from strop.errors import ConfigError
+from strop.errors import ConfigError, RunError
 from strop.nn.loading import CausalLM
 from strop.nn.saving import safetensors_at
 
@@ -49,10 +49,16 @@ class ValueHead:
 
     @torch.no_grad()
     def read(self, directory: Path) -> None:
-        """Take back what `save` wrote for a trunk of the same size."""
+        """Take back what `save` wrote. Raises RunError for the head of a trunk of another size."""
         with safetensors_at(directory / FILE), safe_open(directory / FILE, framework="pt") as file:
             for name, parameter in zip(_NAMES, self._both(), strict=True):
-                parameter.copy_(file.get_tensor(name))
+                stored = file.get_tensor(name)
+                if stored.shape != parameter.shape:
+                    raise RunError(
+                        f"{directory / FILE}: {name} is {list(stored.shape)}, and the model beside it needs "
+                        f"{list(parameter.shape)}: it is the head of another model"
+                    )
+                parameter.copy_(stored)
 
     def _both(self) -> tuple[nn.Parameter, nn.Parameter]:
         return self.weight_1D, self.bias_1
@@ -72,7 +78,7 @@ def has_head(directory: Path) -> bool:
 
 
 def check_head(directory: Path, *, key: str) -> None:
-    """Raises ConfigError, opened by `key`, unless the model in `directory` has a head that fits its trunk."""
+    """Raises ConfigError, opened by `key`, unless there is a head beside the model in `directory`."""
     if not has_head(directory):
         raise ConfigError(
             f'{key} = "{directory}": a language model without {FILE}, which scores nothing; expected a '

@@ -4,7 +4,7 @@ import pytest
 import torch
 from fresh import fresh
 
-from strop.errors import ConfigError
+from strop.errors import ConfigError, RunError
 from strop.nn.saving import save_model
 from strop.nn.value_head import FILE, ValueHead, check_head, has_head, open_head, scoring_parameters
 
@@ -50,6 +50,14 @@ def test_a_head_is_not_copied_with_the_tokenizer(tiny, tmp_path):
     filled(tiny.head_VD.shape[1]).save(first)
     save_model(fresh(first), second)
     assert not (second / FILE).exists()
+
+
+@pytest.mark.parametrize("size", [1, 8])
+def test_the_head_of_another_trunk_is_refused_and_not_stretched(tmp_path, size):
+    """Of one number it would fit every trunk."""
+    filled(size).save(tmp_path)
+    with pytest.raises(RunError, match=rf"weight is \[1, {size}\], .* needs \[1, 16\]"):
+        ValueHead(16).read(tmp_path)
 
 
 def test_a_model_without_a_head_is_refused_by_name(tiny_dir):
