@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from strop.cli.arguments import Arguments, take_own
 from strop.config.flags import split_arguments
 from strop.config.load import load_config
+from strop.config.offline_rules import is_offline
 from strop.config.tree import Config
 from strop.errors import ConfigError
 
@@ -40,6 +41,8 @@ def main(argv: list[str]) -> int:
     config = load_config(files, flags, also=(*_FLAGS, *_SWITCHES)).config
     response = _response(own.one("--measured"))
     total = _total(own.one("--memory-gib"))
+    if is_offline(config):
+        _check_rows(own)
     prepared, base = _prepare(config)
     if prepared.rows is not None:
         print(_of_rows(prepared, as_json="--json" in own.switches))
@@ -60,6 +63,12 @@ def main(argv: list[str]) -> int:
     return 0 if found.fits else 1
 
 
+def _check_rows(own: Arguments) -> None:
+    for flag in _FLAGS:
+        if own.one(flag) is not None:
+            raise ConfigError(f"{flag}: neither memory nor time is forecast for runs on rows; leave it out")
+
+
 def _of_rows(prepared: "Prepared", *, as_json: bool) -> str:
     """What is known of a run on rows that hold what is trained; its memory and time are not forecast."""
     from strop.offline.facts import row_facts
@@ -71,7 +80,7 @@ def _of_rows(prepared: "Prepared", *, as_json: bool) -> str:
             {"plan": plan.as_json(), "rows": asdict(facts), "memory": None, "time": None}, indent=2
         )
     steps, config = prepared.config.loop.steps, prepared.config
-    epochs = steps * plan.groups_per_step / facts.rows
+    epochs = steps * plan.groups_per_step / max(facts.rows, 1)
     each = plan.groups_per_step / plan.num_updates
     return "\n".join(
         (

@@ -10,7 +10,7 @@ from strop.prompts.open import look_ahead
 
 @dataclass(frozen=True, slots=True)
 class RowFacts:
-    """Of all rows that are trained."""
+    """Of all rows that are trained; an evaluation has none."""
 
     rows: int
     shortest: int
@@ -26,6 +26,8 @@ class RowFacts:
     @property
     def said(self) -> str:
         """In one line."""
+        if not self.rows:
+            return "none: nothing is trained"
         roles = ", ".join(f"{count} {role}" for role, count in self.roles.items())
         share = f"{self.trained:,} of {self.tokens:,} tokens are trained"
         return f"{self.rows} rows ({roles}) of {self.shortest}–{self.longest} tokens; {share}"
@@ -38,8 +40,8 @@ def row_facts(source: PromptSource, reader: RowReader) -> RowFacts:
     lengths = [len(response.sequence) for response in responses]
     return RowFacts(
         rows=len(rows),
-        shortest=min(lengths),
-        longest=max(lengths),
+        shortest=min(lengths, default=0),
+        longest=max(lengths, default=0),
         tokens=sum(lengths),
         trained=sum(int(response.sequence.mask.sum()) for response in responses),
         roles=dict(Counter(response.role.value for response in responses)),

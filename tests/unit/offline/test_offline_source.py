@@ -10,8 +10,10 @@ from strop.buffer.buffer import Buffer
 from strop.config.offline import Rows
 from strop.config.tree import Prompts
 from strop.errors import DataError
+from strop.offline.facts import row_facts
 from strop.offline.rows import RowReader, check_rows
 from strop.offline.source import Offline, groups_of
+from strop.prompts.none import NoPrompts
 from strop.prompts.open import look_ahead, open_prompts
 from strop.render.bytes import ByteRenderer
 from strop.store.jsonl import Log
@@ -120,6 +122,10 @@ def test_a_marked_response_brings_its_prompt_with_the_response_of_the_row_before
         "rows.jsonl:2": "undesirable",
         "rows.jsonl:3": "desirable",
     }
+
+
+def test_an_evaluation_has_no_rows_to_train():
+    assert row_facts(NoPrompts(), reader()).said == "none: nothing is trained"
 
 
 LONG = {"prompt": "a" * 5, "completion": "b" * 20}
