@@ -10,6 +10,7 @@ from strop.errors import RewardFailed, boundary
 from strop.plugins import is_async
 from strop.rewards.base import RewardRefused
 from strop.rewards.crew import Crew, late
+from strop.rewards.places import Places
 from strop.rewards.returned import Reading
 from strop.sample import Sample, Scores
 
@@ -43,13 +44,13 @@ class Scorer:
     """Whether a bare number is a failure."""
     sleep: Callable[[float], Awaitable[object]] = field(kw_only=True, default=asyncio.sleep)
     """Waits between calls: 0.1 s, then twice as long each time."""
-    _places: asyncio.Semaphore = field(init=False, repr=False)
+    _places: Places = field(init=False, repr=False)
     """Of coroutines; threads are the crew's."""
     _is_async: bool = field(init=False, repr=False)
     _crew: Crew | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
-        self._places = asyncio.Semaphore(self.concurrency)
+        self._places = Places(self.concurrency)
         self._is_async = is_async(self.fn)
         self._reading = Reading(self._what, self.score_key, self.wants_table)
 
@@ -84,12 +85,12 @@ class Scorer:
 
     async def _call(self, given: object) -> object:
         if self._is_async:
-            async with self._places:
+            async with self._places.here():
                 return await self._awaited(self.fn(given))
         outcome = await self._in_thread(lambda: self.fn(given))
         if not inspect.isawaitable(outcome):
             return outcome
-        async with self._places:
+        async with self._places.here():
             return await self._awaited(outcome)
 
     async def _in_thread(self, call: Callable[[], object]) -> object:

@@ -10,6 +10,7 @@ from strop.errors import RewardFailed, boundary
 from strop.rewards.asking import Asking, Question
 from strop.rewards.base import RewardRefused
 from strop.rewards.crew import late
+from strop.rewards.places import Places
 from strop.rewards.server import Server
 
 _BACKOFF_S = 0.1
@@ -26,13 +27,13 @@ class Endpoint:
     asking: Asking
     api_key: str | None = field(default=None, repr=False)
     _server: Server = field(init=False, repr=False)
-    _places: asyncio.Semaphore = field(init=False, repr=False)
+    _places: Places = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         headers = {} if self.api_key is None else {"Authorization": f"Bearer {self.api_key}"}
         address = f"{self.url.rstrip('/')}/chat/completions"
         self._server = Server(address, headers, expected="a chat completion")
-        self._places = asyncio.Semaphore(self.asking.concurrency)
+        self._places = Places(self.asking.concurrency)
 
     async def ask(self, question: Question) -> str:
         """Of one question, as often as the run retries. Raises RewardRefused, which another call would only
@@ -55,7 +56,7 @@ class Endpoint:
 
     async def _said(self, asked: bytes) -> str:
         what = f"judge {self.model}"
-        async with self._places:
+        async with self._places.here():
             try:
                 async with asyncio.timeout(self.asking.timeout_s):
                     with boundary(RewardFailed, what):

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from strop.errors import RewardFailed, first_line
+from strop.errors import RewardFailed, boundary, first_line
 from strop.sample import Scores, Steps
 
 _EXPECTED = "expected a finite number or Scores"
@@ -37,10 +37,15 @@ class Reading:
 
     def one(self, returned: object) -> Scores:
         """Of one sample. Raises RewardFailed."""
-        return self._scores(returned, f"{self.what}: ", "returned")
+        with boundary(RewardFailed, self.what):  # objects of the user's may raise as they are looked at
+            return self._scores(returned, f"{self.what}: ", "returned")
 
     def several(self, returned: object, num: int) -> list[Scores]:
         """Of `num` samples, in order. Raises RewardFailed."""
+        with boundary(RewardFailed, self.what):
+            return self._several(returned, num)
+
+    def _several(self, returned: object, num: int) -> list[Scores]:
         values = returned.tolist() if isinstance(returned, Array) else returned
         if not isinstance(values, list | tuple):
             raise RewardFailed(f"{self.what}: returned {_shown(returned)}; expected a list of {num} rewards")
@@ -102,6 +107,10 @@ def checked(returned: object, what: str) -> Scores:
 def _finite_steps(steps: object, place: str) -> Steps:
     if not isinstance(steps, Steps):
         raise RewardFailed(f"{place}Scores.steps is {_shown(steps)}; expected strop.sample.Steps")
+    if not isinstance(steps.separator, str) or not steps.separator:
+        raise RewardFailed(
+            f"{place}Steps.separator is {_shown(steps.separator)}; expected the text behind a step"
+        )
     scores = (_finite(score, f"{place}step {number + 1} is") for number, score in enumerate(steps.scores))
     return Steps(tuple(scores), steps.separator)
 

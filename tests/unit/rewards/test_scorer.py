@@ -14,7 +14,7 @@ import pytest
 from strop.errors import InputError, RewardFailed
 from strop.rewards.base import RewardRefused
 from strop.rewards.call import Scorer
-from strop.sample import Sample, Scores
+from strop.sample import Sample, Scores, Steps
 
 SAMPLE = Sample(index=0, group_id=0, response="4")
 
@@ -107,6 +107,27 @@ async def test_what_is_no_number_fails_and_says_what_it_was(returned, message):
     assert (
         text.removeprefix("reward mine.py:f: ") == f"{message}; expected a finite number or Scores (calls: 1)"
     )
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (10**400, "OverflowError: int too large to convert to float"),
+        (Scores(1.0, steps=Steps(None, ".")), "TypeError: 'NoneType' object is not iterable"),
+        (Scores(1.0, steps=Steps((1.0,), "")), "Steps.separator is str ''; expected the text behind a step"),
+        (Scores(1.0, None), "AttributeError: 'NoneType' object has no attribute 'items'"),
+    ],
+)
+async def test_what_cannot_even_be_looked_at_fails_its_sample_and_not_the_run(returned, message):
+    with pytest.raises(RewardFailed) as caught:
+        await scorer(lambda sample: returned).score(SAMPLE)
+    assert str(caught.value) == f"reward mine.py:f: {message} (calls: 1)"
+
+
+def test_a_reward_that_waited_for_places_in_one_event_loop_waits_for_them_in_the_next():
+    patient = scorer(awaited, concurrency=1)
+    for _ in range(2):
+        assert asyncio.run(patient.score_group([SAMPLE] * 3)) == [Scores(0.5)] * 3
 
 
 async def test_a_refusal_is_not_retried():
