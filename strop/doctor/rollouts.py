@@ -18,7 +18,7 @@ from strop.sample import Group, Sample, Status
 _BARS = 8
 _WIDTH = 30
 _MOSTLY = 0.5
-_BESIDE_GROUPS = ("greedy", "returns")
+_BESIDE_GROUPS = ("greedy", "returns", "turns", "gae", "none")
 """Values of `algo.advantage` that compare with something else than the samples of the group."""
 
 
@@ -83,7 +83,7 @@ def rollout_findings(prepared: Prepared, played: Played) -> Iterator[Finding]:
     passed = sum(reward >= 1 for reward in rewards) / len(rewards)
     mean, spread = float(np.mean(rewards)), float(np.std(rewards))
     text = f"mean {mean:.4g}, deviation {spread:.3g}; {passed:.1%} are at least 1, before any training"
-    yield Finding(Level.OK, "rewards", f"{len(rewards)} of {len(played.groups)} groups: {text}")
+    yield Finding(Level.OK, "rewards", f"{len(rewards)} samples of {len(played.groups)} groups: {text}")
     yield from judge_findings(played.samples)
     yield from _learning(prepared, played)
     yield from _times(prepared, played)
@@ -126,9 +126,10 @@ def _learning(prepared: Prepared, played: Played) -> Iterator[Finding]:
     whole = [group for group in played.groups if len(group.rewards) == len(group.samples)]
     if not whole:
         return
-    advantage = prepared.config.algo.advantage
-    if advantage in _BESIDE_GROUPS:
-        text = f'algo.advantage = "{advantage}" learns from groups of equal rewards too'
+    algo = prepared.config.algo
+    if algo.advantage in _BESIDE_GROUPS or algo.is_taught:
+        what = "a teacher teaches" if algo.is_taught else f'algo.advantage = "{algo.advantage}" learns'
+        text = f"{what} from groups of equal rewards too"
         yield Finding(Level.OK, "learning", text)
         return
     equal = [group for group in whole if group.has_equal_rewards]

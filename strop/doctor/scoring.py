@@ -1,7 +1,7 @@
 """What a run's reward makes of responses that nobody should be paid for, and whether it says so twice."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -55,10 +55,12 @@ async def _both(prepared: Prepared, groups: Sequence[Group]) -> tuple[int, list[
         prompts = [group.prompt for group in groups]
         ids = [prepared.renderer.prompt(prompt) for prompt in prompts]
         stop = next(iter(prepared.renderer.stop_ids), 0)
-        tried = [
-            await _try(prepared.rewards, name, prompts, [_sample(*each, stop=stop) for each in made])
-            for name, made in _made_up(prompts, ids)
-        ]
+        made_up = {
+            name: [_sample(*each, stop=stop, index=index) for each in made]
+            for index, (name, made) in enumerate(_made_up(prompts, ids))
+        }
+        tries = _tries_together if prepared.rewards.is_group else _tries
+        tried = await tries(prepared.rewards, prompts, made_up)
     finally:
         await prepared.rewards.close()
         await prepared.slime.close()
@@ -110,28 +112,42 @@ def _words(prompt: Prompt) -> str:
     return "\n".join(str(message.get("content", "")) for message in prompt.messages)
 
 
-def _sample(prompt: Prompt, ids: list[int], text: str, *, stop: int) -> Sample:
-    (sample,) = new_group(0, prompt, first_index=0, size=1).samples
+def _sample(prompt: Prompt, ids: list[int], text: str, *, stop: int, index: int) -> Sample:
+    (sample,) = new_group(0, prompt, first_index=index, size=1).samples
     sample.sequence = Tokens.context(ids) + Tokens.drawn([stop], [-1.0], [0])
     sample.prompt_length, sample.response, sample.status = len(ids), text, Status.COMPLETED
     return sample
+
+
+async def _tries(
+    rewards: Rewards, prompts: Sequence[Prompt], made_up: Mapping[str, Sequence[Sample]]
+) -> list[Try]:
+    return [await _try(rewards, name, prompts, samples) for name, samples in made_up.items()]
 
 
 async def _try(rewards: Rewards, name: str, prompts: Sequence[Prompt], samples: Sequence[Sample]) -> Try:
     values: list[float] = []
     for prompt, sample in zip(prompts, samples, strict=True):
         try:
-            values.append(await _value(rewards, sample, prompt))
+            values.append((await rewards.score(sample, prompt.reward)).value)
         except Recorded as failed:
             return Try(name, None, str(failed))
     return Try(name, sum(values) / len(values))
 
 
-async def _value(rewards: Rewards, sample: Sample, prompt: Prompt) -> float:
-    if rewards.is_group:
-        (scores,) = await rewards.score_group([sample], prompt.reward)
-        return scores.value
-    return (await rewards.score(sample, prompt.reward)).value
+async def _tries_together(
+    rewards: Rewards, prompts: Sequence[Prompt], made_up: Mapping[str, Sequence[Sample]]
+) -> list[Try]:
+    """All that is made up for a prompt is one group: rewards that compare cannot score one alone."""
+    try:
+        scored = [
+            await rewards.score_group(group, prompt.reward)
+            for prompt, group in zip(prompts, map(list, zip(*made_up.values(), strict=True)), strict=True)
+        ]
+    except Recorded as failed:
+        return [Try(name, None, str(failed)) for name in made_up]
+    of_name = zip(made_up, zip(*scored, strict=True), strict=True)
+    return [Try(name, sum(each.value for each in scores) / len(scores)) for name, scores in of_name]
 
 
 async def _changed(rewards: Rewards, group: Group) -> int:
@@ -145,7 +161,7 @@ async def _changed(rewards: Rewards, group: Group) -> int:
         if rewards.is_group:
             after = [scores.value for scores in await rewards.score_group(samples, group.prompt.reward)]
         else:
-            after = [await _value(rewards, sample, group.prompt) for sample in samples]
+            after = [(await rewards.score(sample, group.prompt.reward)).value for sample in samples]
     except Recorded:
         return len(samples)
     return sum(one != two for one, two in zip(before, after, strict=True))

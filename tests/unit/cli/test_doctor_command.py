@@ -18,6 +18,7 @@ def generous(sample): return 1.0
 def nothing(sample): return None
 counter = itertools.count()
 def drifting(sample): return float(next(counter))
+def beside_others(samples): return [len(s.response) / (len(samples) - 1) for s in samples]
 def longest(samples): return [float(len(s.response)) for s in samples]
 
 class Env:
@@ -106,6 +107,17 @@ def test_a_reward_that_fails_ends_with_1(doctor):
 def test_a_reward_of_whole_groups_is_tried_too(doctor):
     code, out = doctor("--reward.fn", "mine.py:longest", "--reward.group", "true")
     assert (code, "4 samples scored again are worth the same" in out) == (0, True)
+
+
+def test_a_reward_that_compares_is_tried_on_made_up_responses_beside_one_another(doctor):
+    code, out = doctor("--reward.fn", "mine.py:beside_others", "--reward.group", "true")
+    assert code == 0
+    assert "is worth 0.833 on average" in line(out, "prompt repeated")[0]
+
+
+def test_ppo_is_not_told_that_equal_rewards_leave_nothing_to_learn(doctor):
+    _, out = doctor("--reward.fn", "mine.py:generous", "--algo.type", "ppo")
+    assert 'algo.advantage = "gae" learns from groups of equal rewards too' in line(out, "learning")[0]
 
 
 def test_an_environment_is_played_with_an_empty_reply_and_the_label(doctor):
