@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,8 @@ Later files win over earlier ones, flags over files. --resume goes on with the r
 last checkpoint. All keys: strop config --keys"""
 
 
-def main(argv: Sequence[str]) -> int:
-    """Train; returns the exit code."""
+def main(argv: Sequence[str], *, waiting: Sequence[Path] = ()) -> int:
+    """Train; returns the exit code. `waiting`: directories of the runs whose teacher this is to be."""
     if not argv or "--help" in argv or "-h" in argv:
         print(USAGE)
         return 0
@@ -40,7 +41,13 @@ def main(argv: Sequence[str]) -> int:
     if resumes and not _goes_on(directory, loaded):
         print(f"{directory} is finished: nothing to resume")
         return 0
-    code = train_teacher(loaded.config, main, check=lambda config: _prepare(config, {}))
+    waiting = (*waiting, *([] if directory is None else [directory.absolute()]))
+    code = train_teacher(
+        loaded.config,
+        partial(main, waiting=waiting),
+        check=lambda config: _prepare(config, {}),
+        waiting=waiting,
+    )
     if code:
         return code
     prepared, record = _prepare(loaded.config, to_json(loaded))

@@ -60,7 +60,12 @@ def _hints_go_before_rendered_prompts(view: View) -> Iterator[str]:
 
 def _trained_into_a_directory(view: View) -> Iterator[str]:
     key, name = "algo.teacher.train_first", view.value(_MODEL)
-    if view.value(key) is not None and name is not None and as_hub_name(name):
+    if view.value(key) is not None and name == POLICY:
+        yield (
+            f"{view.at(_MODEL)}: {view.said(_MODEL)} is the policy itself, but {view.said(key)} makes a "
+            f'directory, from which nobody would learn; remove one, or write "./{name}"'
+        )
+    elif view.value(key) is not None and name is not None and as_hub_name(name):
         yield (
             f"{view.at(_MODEL)}: {view.said(_MODEL)} reads as a name of the Hub, but {view.said(key)} makes "
             f'a directory; write "./{name}"'

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from strop.cli.teacher_first import train_teacher
+from strop.cli.train import main as train_run
 from strop.config.load import load_config
 from strop.config.tree import Config
 from strop.errors import ConfigError
@@ -79,3 +80,18 @@ def test_a_run_file_that_is_missing_is_named(tmp_path: Path) -> None:
     (tmp_path / "teacher.toml").unlink()
     with pytest.raises(ConfigError, match=r'^algo\.teacher\.train_first = ".*teacher\.toml": no such file$'):
         asked(config)
+
+
+@pytest.mark.slow
+def test_a_run_that_would_be_its_own_teacher_is_refused_instead_of_begun_without_end(
+    tmp_path: Path, tiny_dir: Path
+) -> None:
+    (tmp_path / "data.jsonl").write_text('{"prompt": "a"}\n')
+    path, runs = tmp_path / "run.toml", tmp_path / "runs"
+    path.write_text(
+        f'model = "{tiny_dir}"\n[loop]\nsteps = 1\n[prompts]\nfiles = ["data.jsonl"]\n'
+        '[reward]\nfn = "random"\n[algo.teacher]\nmodel = "./runs/teacher"\ntrain_first = "run.toml"\n'
+    )
+    with pytest.raises(ConfigError, match="is made by a run that would have to learn from it"):
+        train_run([str(path), "--store.dir", str(runs / "pupil")])
+    assert not runs.exists()

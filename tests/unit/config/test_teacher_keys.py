@@ -20,6 +20,7 @@ MESSAGES = {
     f"{TINY} --algo.type opd --algo.teacher.form full --algo.clip_low 0.1": '--algo.clip_low: algo.clip_low = 0.1 (--algo.clip_low) has no effect with algo.teacher.form = "full" (--algo.teacher.form); remove one',
     f"--algo.type sft {TINY}": '--algo.teacher.model: algo.teacher.model = "tiny" (--algo.teacher.model) has no effect with algo.objective = "nll" (algo.type = sft); remove one',
     "--algo.teacher.model runs/t --algo.teacher.train_first /b.toml": '--algo.teacher.model: algo.teacher.model = "runs/t" (--algo.teacher.model) reads as a name of the Hub, but algo.teacher.train_first = "/b.toml" (--algo.teacher.train_first) makes a directory; write "./runs/t"',
+    "--algo.teacher.model policy --algo.teacher.hint_key hint --algo.teacher.train_first /b.toml": '--algo.teacher.model: algo.teacher.model = "policy" (--algo.teacher.model) is the policy itself, but algo.teacher.train_first = "/b.toml" (--algo.teacher.train_first) makes a directory, from which nobody would learn; remove one, or write "./policy"',
     "--use-opd": "--use-opd: there is no teacher; give --opd-teacher-load DIRECTORY, or remove --use-opd",
     "--opd-type sglang --opd-teacher-load tiny": "--opd-type: not supported yet: a teacher behind a server; it is a model beside the trainer: --opd-teacher-load DIRECTORY",
 }
