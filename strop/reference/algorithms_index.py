@@ -2,6 +2,7 @@
 
 import os
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +55,7 @@ class Opening:
 
 
 def render(folder: Path, examples: Path) -> str:
-    """The index of the pages in `folder`; `examples` holds run files by the names of recipes."""
+    """The index of the pages in `folder`; `examples` holds run files that name their recipe."""
     taught = [name for name, preset in PRESETS.items() if "algo.objective" not in preset]
     given = [name for name in PRESETS if name not in taught]
     return page(
@@ -110,9 +111,10 @@ def _of_algo(preset: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _example(name: str, folder: Path, examples: Path) -> str:
-    """A link to the first run file of that name, in the order of folders."""
-    for file in sorted(examples.rglob(f"{name}.toml")):
-        return f"[{file.parent.name}/{file.name}]({Path(os.path.relpath(file, folder)).as_posix()})"
+    """A link to the first run file of that recipe, in the order of folders."""
+    for file in sorted(examples.rglob("*.toml")):
+        if tomllib.loads(file.read_text(encoding="utf-8")).get("algo", {}).get("type") == name:
+            return f"[{file.parent.name}/{file.name}]({Path(os.path.relpath(file, folder)).as_posix()})"
     return "–"
 
 

@@ -95,6 +95,13 @@ def test_defaults_on_a_page_are_those_of_its_recipe(page: Path, tmp_path: Path) 
     }
 
 
+def test_the_index_leads_to_a_run_file_of_every_recipe_that_has_one() -> None:
+    files = [tomllib.loads(file.read_text()) for file in (ROOT / "examples").rglob("*.toml")]
+    shown = [line for line in (FOLDER / INDEX).read_text().splitlines() if ".toml](" in line]
+    for name in {file["algo"]["type"] for file in files if "algo" in file}:
+        assert any(f"| `{name}` " in line for line in shown), name
+
+
 @every(PAGES)
 def test_what_a_page_links_in_the_code_is_there(page: Path) -> None:
     found = [(name, (page.parent / path).resolve()) for name, path in CODE.findall(page.read_text())]
