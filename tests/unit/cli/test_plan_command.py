@@ -1,6 +1,7 @@
 """`strop plan`: what it says, how it ends, and that it leaves nothing behind."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from strop.cli.main import main
 
 pytestmark = pytest.mark.slow
 
+ROOT = Path(__file__).parents[3]
 ROWS = '{"prompt": "ab", "label": "b"}\n{"prompt": "abc", "label": "c"}\n'
 FLAGS = ["--prompts.files", "data.jsonl", "--loop.steps", "3", "--runtime.threads", "1"]
 FLAGS += [
@@ -83,6 +85,11 @@ def test_a_wrong_plan_is_one_line(plan, flags, line):
     assert code == 2
     assert line in err
     assert err.count("\n") == 1
+
+
+def test_what_is_not_forecast_of_rows_cannot_be_asked(capsys):
+    assert main(["plan", str(ROOT / "examples/sft/run.toml"), "--memory-gib", "1"]) == 2
+    assert "--memory-gib: neither memory nor time is forecast for runs on rows" in capsys.readouterr().err
 
 
 def test_lengths_may_be_those_of_a_run(plan, tmp_path):
