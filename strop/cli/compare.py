@@ -73,6 +73,8 @@ def _plot_path(text: str | None) -> Path | None:
     path = Path(text)
     if path.suffix != ".svg":
         raise ConfigError(f"--plot: expected a file that ends in .svg, got {text}")
+    if path.is_dir():
+        raise ConfigError(f"--plot {text}: is a folder; name a file")
     if not path.parent.is_dir():
         raise ConfigError(f"--plot {text}: there is no folder {path.parent}; make it, or name another")
     return path

@@ -163,7 +163,7 @@ def _mean(record: Mapping[str, Any] | None) -> str:
 
 
 def _three(value: float) -> str:
-    return number(round(value, 3) + 0.0, ".3f")  # + 0.0: the low end of a mean near 0 would be -0.000
+    return number(value, "z.3f")  # z: the low end of a mean near 0 would be -0.000
 
 
 def _when(record: Mapping[str, Any] | None, outcome: Outcome) -> str:

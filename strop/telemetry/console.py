@@ -94,7 +94,7 @@ class Console:
         line = Text.assemble("  eval  ", (record["dataset"], "bold"), f"  {record['when']}  mean ")
         line.append("–" if mean is None else f"{mean:.3f}", "bold cyan")
         if low is not None:
-            line.append(f" [{low:.3f}, {high:.3f}]", "dim")
+            line.append(f" [{low:z.3f}, {high:z.3f}]", "dim")
         for k, share in list(told(record).items())[-1:]:
             if k > 1 and share is not None:
                 line.append(f"  pass@{k} {share:.3f}")

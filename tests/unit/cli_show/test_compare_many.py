@@ -202,6 +202,7 @@ def test_a_plot_takes_the_place_of_an_older_one_and_leaves_nothing_else(tmp_path
         ("a b --reach nan", "--reach: expected a reward, such as 0.8, got nan"),
         ("a b --reach 1 --reach 2", "--reach: given 2 times, expected once"),
         ("a b --plot x.png", "--plot: expected a file that ends in .svg, got x.png"),
+        ("a b --plot d.svg", "--plot d.svg: is a folder; name a file"),
         ("a b --plot no/x.svg", "--plot no/x.svg: there is no folder no; make it, or name another"),
         (
             "rows rows --plot x.svg",
@@ -213,6 +214,7 @@ def test_a_plot_takes_the_place_of_an_older_one_and_leaves_nothing_else(tmp_path
 def test_what_is_asked_wrongly_is_refused_in_one_line(words, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_of(tmp_path / "a"), run_of(tmp_path / "b"), run_of(tmp_path / "rows", rewards=(None,))
+    (tmp_path / "d.svg").mkdir()
     with pytest.raises(ConfigError) as error:
         main(words.split())
     assert str(error.value) == message

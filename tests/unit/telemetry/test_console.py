@@ -113,12 +113,14 @@ def test_evaluations_notes_and_the_end_are_lines():
     console, file, _ = plain()
     console.evaluated(evaluation("numbers", "start", mean=0.08203, low=0.0544, high=0.122, n=256))
     console.evaluated(evaluation("sums", "end", failed=7))
+    console.evaluated(evaluation("none", "end", mean=0.001, low=-0.0001, high=0.002, n=9))
     console.evaluated(evaluation("code", "step 2", mean=0.5, n=1, pass_at_1=0.5, pass_at_8=0.75))
     console.note("2 groups replaced")
     console.end(["finished in 3:20", "strop show runs/x"])
     assert file.getvalue().splitlines() == [
         "  eval  numbers  start  mean 0.082 [0.054, 0.122]  n 256",
         "  eval  sums  end  mean –  n 0  7 failed",
+        "  eval  none  end  mean 0.001 [0.000, 0.002]  n 9",
         "  eval  code  step 2  mean 0.500  pass@8 0.750  n 1",
         "  · 2 groups replaced",
         "finished in 3:20",

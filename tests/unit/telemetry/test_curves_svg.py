@@ -85,6 +85,12 @@ def test_names_of_lines_that_end_together_do_not_lie_on_each_other():
     assert rows[-1] < float(root.get("viewBox").split()[3])
 
 
+def test_the_name_of_a_run_directory_ends_within_the_picture():
+    name = "numbers-20261130-121530"  # 168 units in DejaVu Sans at 12
+    root = picture((name, [(1, 0.1)]))
+    assert float(labels(root)[0].get("x")) + 168 < float(root.get("viewBox").split()[2])
+
+
 def test_lines_of_one_colour_differ_in_their_dashes():
     root = picture(*((f"run {i}", [(1, 0.0), (9, 1.0)]) for i in range(24)))
     looks = {(path.get("class"), path.get("stroke-dasharray")) for path in drawn(root)}
