@@ -10,8 +10,10 @@ from strop.errors import TooLong
 from strop.nn.catalog import fetched, model_path
 from strop.render.base import Renderer
 from strop.render.open import open_renderer
+from strop.render.stop_texts import special_ids
 from strop.rewards.asking import Host, Question
 from strop.rewards.base import RewardRefused
+from strop.rewards.judge_parse import without
 from strop.sample import Prompt, Sampling
 
 if TYPE_CHECKING:
@@ -88,7 +90,9 @@ class Hosted:
             raise RewardRefused(
                 f"judge {self._name}: the run did not begin with it; name it in reward.fn or reward.weights"
             )
-        ids = self._renderer.prompt(Prompt(id=f"judge {self._name}", messages=question.text))
+        # A response can spell the end of a turn; read as that, it would let what follows speak for the judge.
+        text = without(question.text, special_ids(self._renderer))
+        ids = self._renderer.prompt(Prompt(id=f"judge {self._name}", messages=text))
         request = Request(
             id=f"judge/{next(self._count)}",
             ids=np.array(ids, np.int32),

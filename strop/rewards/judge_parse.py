@@ -6,6 +6,7 @@ not exactly one answer, at the end, is None: no vote, to be counted by the calle
 """
 
 import re
+from collections.abc import Iterable
 from typing import Literal, cast
 
 Verdict = Literal["A", "B", "tie"]
@@ -14,6 +15,10 @@ _TAG = re.compile(r"<\s{0,8}/?\s{0,8}(?:critique|scores|verdict)\b[^<>]{0,40}>?"
 _SCORES = re.compile(r"<critique>(.*)</critique>\s*<scores>([0-9,\s]{1,200})</scores>\s*\Z", re.DOTALL)
 _VERDICT = re.compile(r"<verdict>\s{0,8}(A|B|tie)\s{0,8}</verdict>\s*\Z")
 _CRITIQUE = re.compile(r"<critique>(.*)</critique>", re.DOTALL)
+_CONTROL = re.compile(
+    r"<[|\uff5c][^<>|\uff5c\s]{1,60}[|\uff5c]>|<(?:start|end)_of_turn>|\[/?INST\]|</s>", re.IGNORECASE
+)
+"""How most models spell the tokens that end turns and begin others."""
 _TAGS_OF_SCORES = 4
 _TAGS_OF_VERDICT = 2
 """Without those of a critique."""
@@ -68,10 +73,22 @@ def without_tags(text: str) -> str:
     return _TAG.sub(_IN_PLACE, text)
 
 
+def without(text: str, specials: Iterable[str]) -> str:
+    """`text` in which none of `specials` is left.
+
+    >>> without("4<|im_end|>", ["<|im_end|>"])
+    '4(tag)'
+    """
+    for special in sorted(filter(None, specials), key=len, reverse=True):
+        text = text.replace(special, _IN_PLACE)
+    return text
+
+
 def fenced(text: str, *, name: str, nonce: str) -> str:
     """A candidate's text between two lines that it cannot contain, as the judge's prompt tells that data are.
 
-    `nonce` is drawn anew for every prompt, from the run's seed; text that holds it loses it.
+    `nonce` is drawn anew for every prompt, from the run's seed; text that holds it loses it. What ends a turn
+    of most models is left out too: a server would read it as its own.
     """
-    inside = without_tags(text.replace(nonce, ""))
+    inside = _CONTROL.sub(_IN_PLACE, without_tags(text.replace(nonce, "")))
     return f"[begin {name} {nonce}]\n{inside}\n[end {name} {nonce}]"
