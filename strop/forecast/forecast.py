@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from strop.config.algo_rules import has_own_critic
 from strop.config.tree import Config, Lora
 from strop.engines.local.capacity import ROUNDING
 from strop.forecast.load import Lengths, Load, load_of
@@ -74,7 +75,8 @@ def forecast(prepared: Prepared, base: Base, machine: MachineMemory, *, response
 def _shape(prepared: Prepared, lora: Lora) -> Shape:
     guests = sum(guest.size_bytes() for guest in prepared.rewards.guests)
     teachers = weights_of(prepared.teaching.paths)
-    return replace(shape_of(prepared.model, lora), guests=guests, teachers=teachers)
+    critic = weights_of([prepared.critic or prepared.model]) if has_own_critic(prepared.config) else 0
+    return replace(shape_of(prepared.model, lora), guests=guests, teachers=teachers, critic=critic)
 
 
 def first_prompts(prepared: Prepared) -> list[Prompt]:

@@ -7,7 +7,6 @@ which few fit. So where the tensors of a pass are that small, what one moment fr
 from dataclasses import dataclass, field
 from typing import Any
 
-from strop.config.algo_rules import has_own_critic
 from strop.config.tree import Config
 from strop.forecast.load import Load, Rows
 from strop.forecast.shape import Shape
@@ -126,6 +125,9 @@ def memory_of(config: Config, shape: Shape, load: Load, base: Base, *, updates: 
     if updates > 1:
         later = sizes.optimizer + sizes.passes
         moments.append(Moment("later updates", sizes.held + size["KV cache"] + later))
+    if updates and shape.critic:
+        own = sizes.optimizer + shape.critic * FLOAT + sizes.activations  # its gradients, and no head
+        moments.append(Moment("update of the critic", sizes.held + size["KV cache"] + own))
     if updates and shape.adapted:
         merged = shape.adapted * FLOAT  # what is written is the whole model with its adapters merged in
         kept = sizes.optimizer + sizes.freed(updates=updates)
@@ -153,7 +155,11 @@ def _parts(config: Config, shape: Shape, load: Load, base: Base) -> list[Part]:
         Part("reference", *_reference(config, shape)),
         Part("judge", shape.guests, "weights and KV cache of what the reward asks within the run"),
         Part("teachers", shape.teachers * FLOAT, f"{shape.teachers / 1e6:,.1f}M × 4 bytes"),
-        Part("critic", 3 * shape.weights * FLOAT * has_own_critic(config), _CRITIC),
+        Part(
+            "critic",
+            3 * shape.critic * FLOAT,
+            f"{shape.critic / 1e6:,.1f}M × 12 bytes: two moments beside each",
+        ),
         Part(
             "bfloat16 copies",
             (2 * (shape.in_products + shape.vocabulary * shape.hidden)) * narrow,
@@ -179,7 +185,6 @@ def _parts(config: Config, shape: Shape, load: Load, base: Base) -> list[Part]:
     return [part for part in parts if part.size or part.name in _ALWAYS]
 
 
-_CRITIC = "weights and two moments of a model of its own, counted as large as the policy"
 _ALWAYS = ("weights", "gradients", "optimizer", "KV cache", "activations", "logits")
 
 

@@ -36,6 +36,8 @@ class Shape:
     """Bytes of other models that the reward asks within the run: their weights and KV caches."""
     teachers: int = 0
     """Weights of the models that teach."""
+    critic: int = 0
+    """Weights of a critic with a model of its own."""
 
 
 def weights_of(paths: Iterable[Path | None]) -> int:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from strop.cli.main import main
+from strop.nn.loading import outline
+from strop.nn.tiny import make_tiny
 
 pytestmark = pytest.mark.slow
 
@@ -107,3 +109,14 @@ def test_the_probe_draws_and_trains_as_the_run_would(plan, flags):
     code, out, _ = plan("--json", *flags)
     times = json.loads(out)["time"]
     assert (code, times["step_s"] > 0, times["total_s"] >= 3 * times["step_s"]) == (0, True, True)
+
+
+def test_a_critic_larger_than_the_policy_is_counted_as_large_as_it_is(plan, tmp_path_factory):
+    large = make_tiny(tmp_path_factory.mktemp("critics") / "large", hidden=128)
+    parts = [
+        json.loads(plan("--no-probe", "--json", "--algo.type", "ppo", *own)[1])["memory"]["parts"]
+        for own in ((), ("--algo.critic.model", str(large)))
+    ]
+    assert parts[0]["critic"] == 3 * parts[0]["weights"]
+    assert parts[1]["critic"] == 3 * sum(4 * p.numel() for _, p in outline(large).named_parameters())
+    assert parts[1]["critic"] > 2 * parts[0]["critic"]

@@ -63,6 +63,15 @@ def test_teachers_are_in_memory_all_the_time():
     assert all(moments(taught)[name] == size + 12_000_000 for name, size in moments(alone).items())
 
 
+def test_a_critic_beside_adapters_has_gradients_as_large_as_itself():
+    adapters = {**{f: getattr(SHAPE, f) for f in SHAPE.__slots__}, "adapters": 1000, "adapted": 500_000}
+    flags = ("--train.lora.rank", "8", "--algo.type", "ppo")
+    alone, found = (forecast(*flags, shape=Shape(**{**adapters, "critic": n})) for n in (0, 50_000_000))
+    assert (part(found, "critic"), part(alone, "critic")) == (3 * 200_000_000, 0)
+    assert moments(found)["update of the critic"] > moments(alone)["rollout"] + 4 * 200_000_000
+    assert "update of the critic" not in moments(alone)
+
+
 def test_a_bfloat16_engine_has_a_copy_and_half_the_cache():
     narrow, wide = forecast("--engine.dtype", "bfloat16"), forecast()
     assert part(narrow, "engine weights") == 2_000_000
