@@ -1,7 +1,7 @@
 """From the keys of `[algo.correction]` to the rules by which tokens are weighed."""
 
 from strop.algo.correction import Rules, Weighting, Window
-from strop.config.algo import Correction
+from strop.config.algo import Correction, window_of
 
 
 def correction_rules(section: Correction) -> Rules | None:
@@ -16,6 +16,6 @@ def correction_rules(section: Correction) -> Rules | None:
 def _weighting(section: Correction) -> Weighting | None:
     if section.type == "none":
         return None
-    low, high = section.window
+    low, high = window_of(section.type, low=section.low, high=section.high)
     window = Window(section.level, low=low, high=high)
     return Weighting(window, "mask" if section.type in ("mis", "icepop") else "clip")

@@ -23,6 +23,12 @@ WINDOWS: Mapping[str, tuple[float, float]] = MappingProxyType(
 """By type of correction: lowest and highest weight, unless given."""
 
 
+def window_of(kind: str, *, low: float | None, high: float | None) -> tuple[float, float]:
+    """Lowest and highest weight of a correction of this type; None: not given."""
+    lowest, highest = WINDOWS[kind]
+    return lowest if low is None else low, highest if high is None else high
+
+
 class Correction(Section):
     """Weights that make up for the sampler being another policy than the trainer's at the start of the step:
     exp(old − behavior), detached, times the policy loss. Denominators do not change."""
@@ -47,12 +53,6 @@ class Correction(Section):
     """… and the highest."""
     veto: float | None = key(None, gt=0, lt=1)
     """Leave out a sample in which the ratio of any token is below this; may stand alone."""
-
-    @property
-    def window(self) -> tuple[float, float]:
-        """Lowest and highest weight of a `type` that weighs."""
-        low, high = WINDOWS[self.type]
-        return low if self.low is None else self.low, high if self.high is None else self.high
 
 
 class Critic(Section):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from strop.config.algo import window_of
 from strop.config.idle import Idle
 from strop.config.tree import Config
 from strop.config.view import View
@@ -96,7 +97,7 @@ def _windows_are_open(view: View) -> Iterator[str]:
     correction = view.config.algo.correction
     windows = {("reject_low", "reject_high"): (correction.reject_low, correction.reject_high)}
     if correction.type != "none":
-        windows["low", "high"] = correction.window
+        windows["low", "high"] = window_of(correction.type, low=correction.low, high=correction.high)
     for names, (low, high) in windows.items():
         lower, upper = (f"algo.correction.{name}" for name in names)
         if low >= high:
