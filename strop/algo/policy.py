@@ -106,11 +106,13 @@ class PolicyGradient:
         return np.bincount(batch.sample_of_token, weights=moves, minlength=len(batch.samples)) > 0
 
     def loss(self, inputs: LossInputs) -> Loss:
-        """Σ weight · (correction · policy loss + kl_loss_coef · KL − entropy_coef · entropy).
+        """Σ weight · (correction · policy loss + kl_loss_coef · KL + teacher.coef · divergence
+        − entropy_coef · entropy).
 
         Parts: `pg_loss`, `entropy`, `ppo_kl` (old − new), `clip_frac_low`, `clip_frac_high`, `pg_clipfrac`
-        (their sum), and where there is such a thing, `kl_loss`, without its coefficient, `correction_…` and
-        `opsm_frac`. Raises NonFinite for a trained token of which something that acts is not a number.
+        (their sum), and where there is such a thing, `kl_loss` and `opd_kl`, without their coefficients,
+        `correction_…` and `opsm_frac`. Raises NonFinite for a trained token of which something that acts is
+        not a number.
         """
         section = self._section
         if section.old == "behavior":

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from strop.config.algo_rules import BUILT_IN_LOSSES
 from strop.config.hub_names import as_hub_name
 from strop.config.idle import Idle
 from strop.config.teacher import POLICY
@@ -83,18 +84,32 @@ RULES: tuple[Callable[[View], Iterator[str]], ...] = (
 
 
 def _only_by_divergence(config: Config) -> bool:
-    """Every advantage is 0."""
+    """Every advantage is 0, and with it the policy loss."""
     algo = config.algo
-    return algo.advantage == "none" and algo.teacher.form != "sampled"
+    is_nothing_worth = algo.advantage == "none" and algo.kl_coef == 0
+    return is_nothing_worth and algo.policy_loss in BUILT_IN_LOSSES and algo.teacher.form != "sampled"
 
 
 _OF_ALL = tuple(f"algo.teacher.{name}" for name in ("coef", "form", "top_k", "beta", "hint_key"))
-_OF_RATIOS = ("algo.policy_loss", "algo.clip_low", "algo.clip_high", "algo.whiten")
+_OF_ADVANTAGES = tuple(
+    f"algo.{name}"
+    for name in (
+        "whiten",
+        "policy_loss",
+        "clip_low",
+        "clip_high",
+        "dual_clip",
+        "opsm_delta",
+        "correction.type",
+        "correction.reject",
+        "correction.veto",
+    )
+)
 IDLE = (
     Idle((_MODEL, _SEVERAL), "algo.objective", lambda c: c.algo.objective != "reward"),
     Idle(_OF_ALL, _MODEL, lambda c: not c.algo.is_taught),
     Idle(("algo.teacher.train_first",), _MODEL, lambda c: c.algo.teacher.model is None),
     Idle(("algo.teacher.top_k",), "algo.teacher.form", lambda c: c.algo.teacher.form != "top_k"),
     Idle(("algo.teacher.beta",), "algo.teacher.form", lambda c: c.algo.teacher.form == "sampled"),
-    Idle(_OF_RATIOS, "algo.teacher.form", _only_by_divergence),
+    Idle(_OF_ADVANTAGES, "algo.teacher.form", _only_by_divergence),
 )

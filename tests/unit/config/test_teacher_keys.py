@@ -18,6 +18,8 @@ MESSAGES = {
     f"{TINY} --algo.teacher.beta 0.5": '--algo.teacher.beta: algo.teacher.beta = 0.5 (--algo.teacher.beta) has no effect with algo.teacher.form = "sampled" (default); remove one',
     f"{TINY} --algo.teacher.form full --algo.teacher.top_k 3": '--algo.teacher.top_k: algo.teacher.top_k = 3 (--algo.teacher.top_k) has no effect with algo.teacher.form = "full" (--algo.teacher.form); remove one',
     f"{TINY} --algo.type opd --algo.teacher.form full --algo.clip_low 0.1": '--algo.clip_low: algo.clip_low = 0.1 (--algo.clip_low) has no effect with algo.teacher.form = "full" (--algo.teacher.form); remove one',
+    f"{TINY} --algo.type opd --algo.teacher.form full --algo.correction.type tis": '--algo.correction.type: algo.correction.type = "tis" (--algo.correction.type) has no effect with algo.teacher.form = "full" (--algo.teacher.form); remove one',
+    f"{TINY} --algo.type opd --algo.teacher.form full --algo.correction.veto 0.1": '--algo.correction.veto: algo.correction.veto = 0.1 (--algo.correction.veto) has no effect with algo.teacher.form = "full" (--algo.teacher.form); remove one',
     f"--algo.type sft {TINY}": '--algo.teacher.model: algo.teacher.model = "tiny" (--algo.teacher.model) has no effect with algo.objective = "nll" (algo.type = sft); remove one',
     "--algo.teacher.model runs/t --algo.teacher.train_first /b.toml": '--algo.teacher.model: algo.teacher.model = "runs/t" (--algo.teacher.model) reads as a name of the Hub, but algo.teacher.train_first = "/b.toml" (--algo.teacher.train_first) makes a directory; write "./runs/t"',
     "--algo.teacher.model policy --algo.teacher.hint_key hint --algo.teacher.train_first /b.toml": '--algo.teacher.model: algo.teacher.model = "policy" (--algo.teacher.model) is the policy itself, but algo.teacher.train_first = "/b.toml" (--algo.teacher.train_first) makes a directory, from which nobody would learn; remove one, or write "./policy"',
@@ -32,6 +34,12 @@ def test_what_is_wrong_with_a_teacher(flags: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load_config([], [*(BASE[:4] if "mixture" in flags else BASE), *flags.split()])
     assert str(caught.value) == MESSAGES[flags]
+
+
+@pytest.mark.parametrize("more", ["--algo.kl_coef 0.1", "--algo.policy_loss mine.py:loss"])
+def test_bounds_count_beside_a_divergence_where_something_else_is_learnt_too(more: str) -> None:
+    flags = f"{TINY} --algo.type opd --algo.teacher.form full --algo.opsm_delta 0.1 {more}"
+    assert load_config([], [*BASE, *flags.split()]).config.algo.opsm_delta == 0.1
 
 
 def test_slimes_flags_put_a_teacher_beside_any_estimator() -> None:
