@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from strop.config.offline import Rows
 from strop.errors import DataError
-from strop.prompts.open import Opened, drop_refused, only
+from strop.prompts.open import Opened, drop_refused, look_ahead, only
 from strop.render.base import Renderer
 from strop.render.said import Said
 from strop.sample import Prompt, Role
@@ -146,12 +146,14 @@ def check_rows(
     look = _Look(reader)
     kept = only(shown, look.keeps, why=f"that has something to learn within {reader.limit} tokens")
     look.refuse_long("prompts")
+    _refuse_alone(look_ahead(kept.source, 0), where="prompts")
     for name, rows in eval_sets.items():
         _check_held_out(rows, reader, where=f"eval.datasets.{name}")
     return Checked(kept, look.num_cut)
 
 
 def _check_held_out(rows: Sequence[Prompt], reader: RowReader, *, where: str) -> None:
+    _refuse_alone(rows, where=where)
     look = _Look(reader)
     dropped = [row for row in rows if not look.keeps(row)]
     look.refuse_long(where)
@@ -159,6 +161,15 @@ def _check_held_out(rows: Sequence[Prompt], reader: RowReader, *, where: str) ->
         raise DataError(
             f"{where}: {dropped[0].id} is longer than the {reader.limit} tokens that are read, and held-out "
             "rows are not left out; shorten it, or leave it out of the file"
+        )
+
+
+def _refuse_alone(rows: Sequence[Prompt], *, where: str) -> None:
+    """Raises DataError for a marked row without another, whose response its prompt is compared with."""
+    if len(rows) == 1 and not {Role.DESIRABLE, Role.UNDESIRABLE}.isdisjoint(rows[0].label):
+        raise DataError(
+            f"{where}: {rows[0].id} is the only row, but each marked row's prompt is compared with the "
+            "response of another; give at least 2"
         )
 
 

@@ -191,6 +191,20 @@ def test_a_row_that_cannot_be_shown_is_named_or_left_out_and_counted(opened):
     assert (len(found.source), found.bad.count) == (3, 1)
 
 
+def test_a_marked_row_without_another_is_refused(opened):
+    """It would be compared with its own response, and never be on the right side of that."""
+    few, limit = opened("marked"), reader(max_tokens=6, on_long="skip")
+    with pytest.raises(DataError, match=r"prompts: rows\.jsonl:1 is the only row, .* give at least 2"):
+        check_rows(few, {}, limit, skip_bad=False)
+    with pytest.raises(DataError, match=r"eval\.datasets\.dev: rows\.jsonl:1 is the only row"):
+        check_rows(
+            few,
+            {"dev": [row for row in look_ahead(few.source, 0) if row.id == "rows.jsonl:1"]},
+            reader(),
+            skip_bad=False,
+        )
+
+
 def test_held_out_rows_are_never_left_out(opened):
     held_out = look_ahead(opened("texts", LONG).source, 4)
     with pytest.raises(DataError, match=r"eval\.datasets\.dev: rows\.jsonl:4 is longer than the 16 tokens"):
