@@ -73,6 +73,7 @@ class _Fields:
         messages = said_in(self._row[self._given.messages], where=where)
         if isinstance(messages, str):
             raise DataError(f"{where} must be a list of chat messages, got {shown(messages)}")
+        self._refuse_template(where)
         first = next((place for place, m in enumerate(messages) if m["role"] == "assistant"), None)
         if not first:
             problem = "begins with the assistant" if first == 0 else "has no message of the role 'assistant'"
@@ -146,6 +147,7 @@ class _Fields:
 
     def _split(self, whole: Mapping[Role, Said]) -> tuple[Said, dict[Role, Said]]:
         """What both begin with is the prompt."""
+        self._refuse_template(f"{self._where}: {self._given.chosen!r}")
         chosen, rejected = whole[Role.CHOSEN], whole[Role.REJECTED]
         if isinstance(chosen, str) and isinstance(rejected, str):
             at = _common_words(chosen, rejected) if self._keys.is_plain else 0
@@ -159,6 +161,10 @@ class _Fields:
                 f"and {self._given.chosen!r} and {self._given.rejected!r} have no beginning in common"
             )
         return chosen[:at], {Role.CHOSEN: chosen[at:], Role.REJECTED: rejected[at:]}
+
+    def _refuse_template(self, where: str) -> None:
+        if self._keys.template is not None:
+            raise DataError(f"{where} holds its prompt, which prompts.template cannot surround; remove it")
 
     def _missing(self, *fields: tuple[str, str]) -> DataError:
         named = " and none ".join(f"{name!r} ({key})" for name, key in fields)

@@ -90,6 +90,15 @@ def test_fields_can_have_other_names(read):
     assert read(row, "pairs", input_key="question", rows=section).label == {"chosen": "b", "rejected": "c"}
 
 
+@pytest.mark.parametrize(
+    ("shape", "row"),
+    [("texts", {"messages": [ASK, SAY]}), ("pairs", {"chosen": [ASK, SAY], "rejected": [ASK, OTHER]})],
+)
+def test_a_template_that_would_surround_nothing_is_refused(read, shape, row):
+    with pytest.raises(DataError, match=r"holds its prompt, which prompts\.template cannot surround"):
+        read(row, shape, template="Q: {prompt}")
+
+
 WRONG = {
     "no response": (
         "texts",
