@@ -29,9 +29,14 @@ def expanded(path: str, environment: Mapping[str, str] = os.environ) -> str:
 
 
 def secret(name: str, environment: Mapping[str, str] = os.environ) -> str:
-    """The value of a variable that holds a key: to be used, and never written down. Raises ConfigError."""
+    """The value of a variable that holds a key: to be used, and never written down. Raises ConfigError when
+    it is unset, empty, or what no header can hold."""
     value = environment.get(name, "")
     if not value:
         problem = "is empty" if name in environment else "is not set"
         raise ConfigError(f"the environment variable {name} {problem}; run `{name}=… strop …`")
+    if not value.isprintable() or value != value.strip():
+        raise ConfigError(
+            f"the environment variable {name} has a line end or white space around it; remove that"
+        )
     return value

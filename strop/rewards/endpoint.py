@@ -60,7 +60,7 @@ class Endpoint:
             try:
                 async with asyncio.timeout(self.asking.timeout_s):
                     with boundary(RewardFailed, what):
-                        return _content(await self._server.post(asked), where=self._server.url)
+                        return _content(await self._server.post(asked), self._server)
             except TimeoutError as caught:
                 raise late(what, self.asking.timeout_s) from caught
 
@@ -75,14 +75,18 @@ class Endpoint:
         return json.dumps(asked).encode()
 
 
-def _content(reply: Any, *, where: str) -> str:
+def _content(reply: Any, server: Server) -> str:
     """The text of a chat completion; of one without text, such as a refusal, nothing."""
     try:
         said: object = reply["choices"][0]["message"]["content"]
     except (LookupError, TypeError) as wrong:
-        raise RewardRefused(f"{where}: expected a chat completion, got {str(reply)[:100]!r}") from wrong
+        raise RewardRefused(
+            f"{server.url}: expected a chat completion, got {server.shown(str(reply))!r}"
+        ) from wrong
     if said is None:
         return ""
     if not isinstance(said, str):
-        raise RewardRefused(f"{where}: expected text as the content of a message, got {str(said)[:100]!r}")
+        raise RewardRefused(
+            f"{server.url}: expected text as the content of a message, got {server.shown(str(said))!r}"
+        )
     return said

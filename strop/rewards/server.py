@@ -37,9 +37,11 @@ class Server:
         RewardRefused when it refuses (4xx) or does not answer with JSON."""
         if self._session is None:
             # Nothing between here and the server: no redirects, no proxy of the environment, no limit of its
-            # own on time or calls; those are reward.timeout_s and reward.concurrency.
+            # own on time or calls; those are reward.timeout_s and reward.concurrency. Nothing compressed: it
+            # would be out of bounds before it could be measured.
             self._session = aiohttp.ClientSession(
-                headers=self.headers,
+                headers={"Accept-Encoding": "identity", **self.headers},
+                auto_decompress=False,
                 connector=aiohttp.TCPConnector(limit=0),
                 timeout=aiohttp.ClientTimeout(total=None),
             )
@@ -56,6 +58,13 @@ class Server:
             await session.close()
             await asyncio.sleep(0)
 
+    def shown(self, said: str) -> str:
+        """The beginning of what the server said, for messages, which are recorded: without the values of
+        headers, which some servers repeat when they refuse a key."""
+        for value in filter(None, self.headers.values()):
+            said = said.replace(value.removeprefix("Bearer "), "…")
+        return first_line(said, 100)
+
     async def _exchange(self, session: aiohttp.ClientSession, question: bytes) -> tuple[int, bytes]:
         headers = {"Content-Type": "application/json"}
         async with session.post(self.url, data=question, headers=headers, allow_redirects=False) as reply:
@@ -69,12 +78,10 @@ class Server:
     def _read(self, status: int, body: bytes) -> Any:
         said = body.decode(errors="replace")
         if status >= 500 or status in _PASSING:
-            raise RewardFailed(f"{self.url}: HTTP {status}: {first_line(said, 100)}")
+            raise RewardFailed(f"{self.url}: HTTP {status}: {self.shown(said)}")
         if status != 200:
-            raise RewardRefused(f"{self.url}: HTTP {status}: {first_line(said, 100)}")
+            raise RewardRefused(f"{self.url}: HTTP {status}: {self.shown(said)}")
         try:
             return json.loads(said)
         except ValueError as wrong:
-            raise RewardRefused(
-                f"{self.url}: expected {self.expected}; got {first_line(said, 100)!r}"
-            ) from wrong
+            raise RewardRefused(f"{self.url}: expected {self.expected}; got {self.shown(said)!r}") from wrong

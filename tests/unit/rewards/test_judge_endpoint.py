@@ -10,7 +10,7 @@ from aiohttp import web
 from judges import replied, scored
 
 from strop.config.tree import Reward
-from strop.errors import RewardFailed
+from strop.errors import ConfigError, RewardFailed
 from strop.rewards.open import open_rewards
 from strop.rewards.select import Rewards
 
@@ -65,6 +65,32 @@ async def test_a_question_is_a_chat_completion_with_the_key_of_the_environment(
     assert len({each["seed"] for each in asked}) == 2
     ((message,),) = {tuple(map(str, each["messages"])) for each in asked}
     assert "What is 6 * 7?" in message
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (web.Response(text=f"wrong key: {KEY}", status=401), "HTTP 401: wrong key: …"),
+        (web.json_response({"error": KEY}), "expected a chat completion, got \"{'error': '…'}\""),
+        (web.Response(text=KEY), "expected a chat completion; got '…'"),
+    ],
+)
+async def test_a_server_that_repeats_the_key_does_not_bring_it_into_the_record(
+    monkeypatch: pytest.MonkeyPatch, reply: web.Response, message: str
+) -> None:
+    monkeypatch.setenv("JUDGE_KEY", KEY)
+    async with server(reply, options={"api_key_env": "JUDGE_KEY"}) as (rewards, _):
+        with pytest.raises(RewardFailed) as caught:
+            await rewards.score(replied("42")[0])
+    assert str(caught.value).endswith(f"/v1/chat/completions: {message}")
+
+
+def test_a_key_with_a_line_end_is_one_line_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUDGE_KEY", f"{KEY}\n")
+    options = {"model": "m", "url": "http://localhost", "api_key_env": "JUDGE_KEY"}
+    with pytest.raises(ConfigError, match="JUDGE_KEY has a line end or white space around it") as caught:
+        open_rewards(Reward(fn="judge", options=options))
+    assert KEY not in str(caught.value)
 
 
 async def test_a_key_is_in_no_text_of_the_reward(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """A reward on another machine: what is sent, what is tried again, and what is refused."""
 
 import asyncio
+import gzip
 import json
 from contextlib import asynccontextmanager
 
@@ -87,6 +88,17 @@ async def test_what_is_no_reward_is_a_failure_and_says_what_it_was(reply, messag
         with pytest.raises(RewardFailed) as caught:
             await rewards.score(SAMPLE)
     assert message in str(caught.value)
+
+
+async def test_a_small_reply_that_would_unpack_to_a_huge_one_is_not_unpacked():
+    async def bomb(request):
+        assert request.headers["Accept-Encoding"] == "identity"
+        body = gzip.compress(b" " * (2 << 20))
+        return web.Response(body=body, headers={"Content-Encoding": "gzip"})
+
+    async with judge(bomb) as (rewards, _):
+        with pytest.raises(RewardFailed, match="/judge: expected JSON, a number or a table of scores; got "):
+            await rewards.score(SAMPLE)
 
 
 async def test_a_server_that_hangs_is_given_up_in_time():
