@@ -29,7 +29,7 @@ from strop.render.open import check_tokenizer, open_renderer
 from strop.render.probe import notes, probe
 from strop.render.same_tokens import mean_the_same
 from strop.render.stop_texts import refuse_special
-from strop.rewards.checks import check_eval_set
+from strop.rewards.checks import check_eval_set, check_group_size
 from strop.rewards.open import open_rewards
 from strop.rewards.select import Rewards
 from strop.rollout.custom import Generate
@@ -177,6 +177,8 @@ def _row_reader(config: Config, renderer: Renderer, model: Path) -> RowReader | 
 
 
 def _open_rewards(config: Config, slime: Slime) -> Rewards:
+    if config.loop.steps and shape_of(config) is None:
+        check_group_size(config.reward, config.rollout.samples_per_prompt)
     return open_rewards(config.reward, names=slime.rewards, seed=config.loop.seed)
 
 

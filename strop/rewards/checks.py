@@ -62,14 +62,27 @@ def check_own(name: str, options: Mapping[str, Any], *, where: str) -> None:
 
 def check_eval_set(section: Reward, dataset: EvalSet) -> None:
     """Of a held-out set that has no reward of its own. Raises ConfigError."""
-    specs = {spec: section.options.get(spec, {}) for spec in section.weights} or {section.fn: section.options}
-    compares = [spec for spec, options in specs.items() if _compares(spec, options)]
+    compares = _comparing(section)
     if compares and dataset.reward is None and dataset.samples_per_prompt == 1:
         key = f"eval.datasets.{dataset.name}"
         raise ConfigError(
             f"{key}.samples_per_prompt = 1 leaves {compares[0]} nothing to compare; raise it, or give the "
             f"set a reward of its own: {key}.reward"
         )
+
+
+def check_group_size(section: Reward, samples_per_prompt: int) -> None:
+    """Of the groups that are trained. Raises ConfigError."""
+    compares = _comparing(section)
+    if compares and samples_per_prompt == 1:
+        raise ConfigError(
+            f"rollout.samples_per_prompt = 1 leaves {compares[0]} nothing to compare; give at least 2"
+        )
+
+
+def _comparing(section: Reward) -> list[str]:
+    specs = {spec: section.options.get(spec, {}) for spec in section.weights} or {section.fn: section.options}
+    return [spec for spec, options in specs.items() if _compares(spec, options)]
 
 
 def _scores_groups(name: str, options: Mapping[str, Any]) -> bool:

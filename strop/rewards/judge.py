@@ -1,6 +1,7 @@
 """`Judge`: what another language model, or the policy itself, thinks of a response."""
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -71,8 +72,11 @@ class Judge:
     def _check(self) -> None:
         if self.form not in ("scores", "pairwise"):
             raise ValueError(f'form = {self.form!r}: expected "scores" or "pairwise"')
-        if self.samples < 1 or self.max_tokens < 1 or self.cache_tokens < 1 or self.temperature < 0:
-            raise ValueError("samples, max_tokens and cache_tokens must be at least 1, temperature 0")
+        counts: tuple[object, ...] = self.samples, self.max_tokens, self.cache_tokens
+        if not all(isinstance(count, int) and count >= 1 for count in counts):
+            raise ValueError("samples, max_tokens and cache_tokens must be whole numbers of at least 1")
+        if not 0 <= self.temperature < math.inf:
+            raise ValueError(f"temperature = {self.temperature}: must be at least 0, and finite")
         if self.samples > 1 and self.temperature == 0:
             raise ValueError(
                 f"samples = {self.samples} with temperature = 0 would all be alike; remove one of them"

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from strop.config.tree import Reward
 from strop.errors import ConfigError, PluginError, RewardFailed
 from strop.render.open import open_renderer
 from strop.rewards.asking import Host
+from strop.rewards.checks import check_group_size
 from strop.rewards.open import open_rewards
 from strop.runtime.compute import Compute
 from strop.sample import Sample, Scores, Status
@@ -212,7 +213,12 @@ async def test_one_reply_cannot_be_compared() -> None:
             {"options": {"model": "policy", "form": "best"}},
             'form = \'best\': expected "scores" or "pairwise"',
         ),
-        ({"options": {"model": "policy", "samples": 0}}, "must be at least 1"),
+        ({"options": {"model": "policy", "samples": 0}}, "must be whole numbers of at least 1"),
+        ({"options": {"model": "policy", "max_tokens": 12.5}}, "must be whole numbers of at least 1"),
+        (
+            {"options": {"model": "policy", "temperature": float("nan")}},
+            "temperature = nan: must be at least 0",
+        ),
         (
             {"options": {"model": "policy", "samples": 2, "temperature": 0}},
             "samples = 2 with temperature = 0 would all be alike",
@@ -237,6 +243,14 @@ def test_a_judge_that_cannot_be_asked_is_one_line_before_the_run(section: dict, 
         open_rewards(Reward(**({"fn": "judge"} if "weights" not in section else {}), **section))
     assert message in str(caught.value)
     assert "<string>" not in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_groups_of_one_leave_a_judge_of_pairs_nothing_to_compare(size: int) -> None:
+    section = Reward(fn="judge", group=True, options={"model": "policy", "form": "pairwise"})
+    alone = "rollout.samples_per_prompt = 1 leaves judge nothing to compare; give at least 2"
+    with nullcontext() if size > 1 else pytest.raises(ConfigError, match=alone):
+        check_group_size(section, size)
 
 
 async def test_pairs_can_be_weighed_with_rewards_of_single_samples() -> None:
