@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from strop.config.teacher import Teacher
+from strop.config.teacher import POLICY, Teacher
 from strop.config.tree import Config
 from strop.errors import ConfigError
 from strop.store.layout import RUN, finished_steps
@@ -34,6 +34,9 @@ def train_teacher(
     is_begun = (directory / RUN).is_file()
     if directory.exists() and (not is_begun or finished_steps(directory) is not None):
         return 0
-    check(config.model_copy(update={"algo": config.algo.model_copy(update={"teacher": Teacher()})}))
+    # Hints are looked at with the policy in the teacher's place.
+    hinted = teacher.model_copy(update={"model": POLICY, "train_first": None})
+    stand_in = Teacher() if teacher.hint_key is None else hinted
+    check(config.model_copy(update={"algo": config.algo.model_copy(update={"teacher": stand_in})}))
     print(f"the teacher is not {'finished' if is_begun else 'there'} yet: {teacher.train_first} trains it")
     return train([*words, "--resume"] if is_begun else words)

@@ -10,7 +10,7 @@ from strop.cli.teacher_first import train_teacher
 from strop.cli.train import main as train_run
 from strop.config.load import load_config
 from strop.config.tree import Config
-from strop.errors import ConfigError
+from strop.errors import ConfigError, DataError
 
 
 def config_of(place: Path, *, steps: int = 1) -> Config:
@@ -69,6 +69,22 @@ def test_no_teacher_is_trained_for_a_run_that_cannot_begin(tmp_path: Path) -> No
     with pytest.raises(ConfigError, match="no such function"):
         train_teacher(config_of(tmp_path), never, check=refuse)
     assert checked == [False], "the teacher itself is not looked for"
+
+
+@pytest.mark.slow
+def test_a_hint_that_no_prompt_has_is_told_before_the_teacher_is_trained(
+    tmp_path: Path, tiny_dir: Path
+) -> None:
+    (tmp_path / "data.jsonl").write_text('{"prompt": "a"}\n')
+    (tmp_path / "teacher.toml").write_text("")
+    path, runs = tmp_path / "run.toml", tmp_path / "runs"
+    path.write_text(
+        f'model = "{tiny_dir}"\n[loop]\nsteps = 1\n[prompts]\nfiles = ["data.jsonl"]\n'
+        '[algo]\ntype = "opd"\n[algo.teacher]\nmodel = "./runs/teacher"\ntrain_first = "teacher.toml"\n'
+        'hint_key = "solution"\n'
+    )
+    with pytest.raises(DataError, match="solution"):
+        train_run([str(path), "--store.dir", str(runs / "pupil")])
 
 
 def test_a_run_of_no_steps_needs_no_teacher(tmp_path: Path) -> None:
