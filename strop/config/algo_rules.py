@@ -33,6 +33,18 @@ def advice(config: Config) -> Iterator[str]:
             f"algo.clip_low = {algo.clip_low:g} bounds CISPO's weights from below; its paper does not: "
             "algo.clip_low = 1"
         )
+    if _rewards_nothing(config):
+        yield (
+            'reward.fn = "none" gives every sample 0, and there is no teacher: unless rows name a reward, '
+            "nothing is learnt; set reward.fn"
+        )
+
+
+def _rewards_nothing(config: Config) -> bool:
+    """Whether only a row could still reward what is played."""
+    played = config.algo.objective == "reward" and config.loop.steps != 0 and not config.algo.is_taught
+    is_plain = config.env.type == "single_turn" and config.rollout.generate is None
+    return played and is_plain and config.reward.fn == "none" and not config.reward.weights
 
 
 def _groups_of_one(view: View) -> Iterator[str]:

@@ -127,3 +127,12 @@ def test_k1_as_a_loss_is_said_to_be_noise() -> None:
         advice(load("--algo.kl_loss_coef 0.1 --algo.kl_loss_type k1").config)
     )
     assert not list(advice(load("--algo.kl_loss_coef 0.1").config))
+
+
+@pytest.mark.parametrize(
+    "more", ["", "--algo.teacher.model tiny", "--env.type calculator", "--algo.type dpo"]
+)
+def test_a_run_without_reward_and_teacher_is_said_to_learn_nothing(more: str) -> None:
+    flags = more if "dpo" in more else f"--reward.fn none {more}"
+    told = list(advice(load(flags).config))
+    assert [("nothing is learnt" in note) for note in told] == ([] if more else [True])
