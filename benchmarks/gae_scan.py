@@ -4,14 +4,12 @@ python benchmarks/gae_scan.py. Two loops: the plain one, a token at a time in Py
 the one of padded frameworks, a numpy row of all samples at each position (`details.over_padded_loop`).
 """
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 import numpy as np
-from harness import interleaved, line_of, print_lines, ratio_of, watched
+from harness import interleaved, line_of, print_lines, ratio_of, seconds, watched
 from numpy.typing import NDArray
 
 from strop.algo.returns import advantage_estimates
@@ -80,13 +78,6 @@ class Step:
             following = m * value[:, t] + (1 - m) * following
             found[:, t] = m * advantage
         return found[is_there]
-
-
-def seconds(way: Callable[[], NDArray[np.float64]]) -> float:
-    """Of one call."""
-    began = time.perf_counter()
-    way()
-    return time.perf_counter() - began
 
 
 def bench() -> list[dict[str, Any]]:

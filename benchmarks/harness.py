@@ -52,6 +52,13 @@ def has_bfloat16() -> bool:
     return peak_gflops(torch.bfloat16, 1) > peak_gflops() / 2
 
 
+def seconds(work: Callable[[], object]) -> float:
+    """Of one call."""
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
 def interleaved(sides: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:
     """What each side returns, its seconds: A B A B …, so that a slow minute of the machine meets both."""
     took: dict[str, list[float]] = {name: [] for name in sides}

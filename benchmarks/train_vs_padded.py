@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from harness import interleaved, line_of, print_lines, ratio_of, say, watched
+from harness import interleaved, line_of, print_lines, ratio_of, say, seconds, watched
 from torch import Tensor, nn
-from training import batch, model, model_dir, peak_gib, seconds
+from training import batch, model, model_dir, peak_gib
 
 from strop.algo.batch import Batch
 from strop.config.tree import Train
@@ -90,9 +90,9 @@ def _gradients(made: CausalLM | nn.Module) -> dict[str, Tensor]:
 
 
 def _difference(a: dict[str, Tensor], b: dict[str, Tensor]) -> float:
-    """Relative to the largest gradient entry."""
-    largest = max(float(g.abs().max()) for g in a.values())
-    return max(float((a[n] - b[n]).abs().max()) for n in a) / largest
+    """Relative to the largest gradient entry; NaN where a gradient is."""
+    largest = torch.stack([g.abs().max() for g in a.values()]).max()
+    return float(torch.stack([(a[n] - b[n]).abs().max() for n in a]).max() / largest)
 
 
 def _data(num_prompts: int = NUM_PROMPTS) -> Batch:
@@ -105,7 +105,7 @@ def _data(num_prompts: int = NUM_PROMPTS) -> Batch:
 def _equal(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> float:
     """Their difference. Raises SystemExit when it is no rounding."""
     difference = _difference(ours, theirs)
-    if difference >= 1e-5:
+    if not difference < 1e-5:  # nor is NaN
         raise SystemExit(f"gradients of the two sides differ by {difference}, relative to the largest entry")
     return difference
 

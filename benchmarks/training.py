@@ -3,14 +3,12 @@
 import asyncio
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from harness import gsm8k_like
+from harness import gsm8k_like, seconds
 
 from strop.algo.batch import Batch, make_batch
 from strop.algo.policy import PolicyGradient
@@ -77,13 +75,6 @@ class Step:
     def __call__(self, data: Batch) -> float:
         """Seconds of one."""
         return seconds(lambda: asyncio.run(self._trainer.step(data)))
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """Of one call."""
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
 
 
 def flops(made: CausalLM, packed: Packed) -> float:

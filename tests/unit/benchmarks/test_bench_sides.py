@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 
@@ -69,3 +70,11 @@ def test_time_that_is_quadratic_in_work_has_an_exponent_of_two(monkeypatch):
     assert [axis["exponent"] for axis in grown.values()] == pytest.approx([2, 2, 2])
     assert [axis["last"] for axis in grown.values()] == pytest.approx([2, 2, 2])
     assert grown["samples"]["work"] == pytest.approx(1)
+
+
+def test_gradients_that_are_not_a_number_are_not_equal(monkeypatch):
+    bench = script("train_vs_padded", monkeypatch)
+    known = {"a": torch.ones(2), "b": torch.ones(2)}
+    assert bench._equal(known, known) == 0
+    with pytest.raises(SystemExit, match="differ by nan"):
+        bench._equal(known, {**known, "b": torch.tensor([1.0, torch.nan])})
