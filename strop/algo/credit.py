@@ -124,6 +124,8 @@ def _custom(fn: CustomAdvantage, batch: Batch, *, what: str) -> NDArray[np.float
     if not isinstance(given, np.ndarray) or given.shape != (batch.num_tokens,):
         told = list(given.shape) if isinstance(given, np.ndarray) else f"a {type(given).__name__}"
         raise PluginError(f"{what}: expected an array of {batch.num_tokens} advantages, got {told}")
+    if given.dtype.kind not in "fiub":
+        raise PluginError(f"{what}: expected an array of numbers, got one of {given.dtype}")
     column_N = given.astype(np.float64)
     bad = batch.mask & ~np.isfinite(column_N)
     if bad.any():

@@ -213,6 +213,8 @@ def mine(tmp_path):
         "def half(batch): return batch.spread(batch.rewards / 2)\n"
         "def short(batch): return np.zeros(3)\n"
         "def nan(batch): return np.full(batch.num_tokens, np.nan)\n"
+        "def complex(batch): return np.full(batch.num_tokens, 1j)\n"
+        "def words(batch): return np.full(batch.num_tokens, 'x')\n"
         "def plain(inputs): return -inputs.advantage_N * inputs.logp_N\n"
         "def total(inputs): return (-inputs.advantage_N * inputs.logp_N).sum()\n"
     )
@@ -226,7 +228,13 @@ def test_an_advantage_of_ones_own_is_used_as_it_is(mine):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("short", r"expected an array of 3 .* got \[3\]"), ("nan", "token 0, .* is nan")]
+    ("name", "told"),
+    [
+        ("short", r"expected an array of 3 .* got \[3\]"),
+        ("nan", "token 0, .* is nan"),
+        ("complex", "expected an array of numbers, got one of complex128"),
+        ("words", "expected an array of numbers, got one of <U1"),
+    ],
 )
 def test_an_advantage_of_ones_own_that_cannot_be_one_is_named(mine, name, told):
     batch = batch_of([1.0, 0.0], [2, 2 if name == "short" else 1])
