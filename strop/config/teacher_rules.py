@@ -66,9 +66,10 @@ def _trained_into_a_directory(view: View) -> Iterator[str]:
             f"{view.at(_MODEL)}: {view.said(_MODEL)} is the policy itself, but {view.said(key)} makes a "
             f'directory, from which nobody would learn; remove one, or write "./{name}"'
         )
-    elif view.value(key) is not None and name is not None and as_hub_name(name):
+    elif view.value(key) is not None and name is not None and ("/" not in name or as_hub_name(name)):
+        whose = "a name of the Hub" if "/" in name else "the name of a model"
         yield (
-            f"{view.at(_MODEL)}: {view.said(_MODEL)} reads as a name of the Hub, but {view.said(key)} makes "
+            f"{view.at(_MODEL)}: {view.said(_MODEL)} reads as {whose}, but {view.said(key)} makes "
             f'a directory; write "./{name}"'
         )
 
