@@ -26,15 +26,12 @@ from strop.nn.fused_layer import (
     rotate_,
     rstd,
 )
-from strop.nn.product import add_product, columns, outer, product, product_rows
+from strop.nn.product import EVEN, add_product, columns, outer, product, product_rows
 
 # N tokens, D hidden size, F width of the feed-forward part, H heads, E head size, I = H · E
 
-
-EVEN = 32
-"""A product of a multiple of so many tokens takes up to a third less time than its neighbours."""
 WORTH = 8
-"""Multiples in a pass that has columns beside its tokens."""
+"""Multiples of `EVEN` tokens in a pass that has columns beside its tokens."""
 
 
 def columns_beside(num_tokens: int) -> int:

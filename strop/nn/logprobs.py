@@ -14,14 +14,12 @@ import torch
 from torch import Tensor
 
 from strop.kept import Kept
-from strop.nn.product import factor, wide_type
+from strop.nn.product import EVEN, factor, wide_type
 
 # N tokens, D hidden size, V vocabulary, C tokens of a chunk, K kept ids
 
 CHUNK_BYTES = 64 * 2**20
 """Logits of one chunk in float32: large enough for full matrix-product speed, small beside a model."""
-EVEN = 32
-"""Chunks are of a multiple of so many tokens: a product of others takes up to a third longer."""
 WAITING_CHUNKS = 2
 """Chunks whose logits are not computed twice. With them the backward pass takes as much memory as forward."""
 

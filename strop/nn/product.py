@@ -18,6 +18,8 @@ FEW = 16
 """Fewer tokens are read faster when each lies in one piece."""
 MANY = 128
 """So many tokens make a product as fast in either layout."""
+EVEN = 32
+"""A product of a multiple of so many tokens takes up to a third less time than its neighbours."""
 PLAIN = 4
 """Fewer tokens are a matter of reading the weight, in whatever type it is stored."""
 
