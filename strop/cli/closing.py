@@ -26,7 +26,7 @@ def _held_out(name: str, result: dict[str, Any], steps: int) -> str:
     last = result["end"] if "end" in result else result["start"]
     means = [result["start"], result["end"]] if "end" in result and steps else [last]
     shown = " → ".join("–" if each["mean"] is None else f"{each['mean']:.3f}" for each in means)
-    sure = "" if last["low"] is None else f", 95 % {last['low']:.3f} to {last['high']:.3f}"
+    sure = "" if last["low"] is None else f", 95 % {last['low']:z.3f} to {last['high']:z.3f}"
     passing = "".join(
         f", pass@{k} {share:.3f}" for k, share in told(last).items() if k > 1 and share is not None
     )

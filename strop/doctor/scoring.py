@@ -6,16 +6,17 @@ from copy import deepcopy
 from dataclasses import dataclass
 
 from strop.doctor.episodes import gold
-from strop.errors import Recorded
+from strop.errors import DataError, Recorded
 from strop.finding import Finding, Level
 from strop.preflight import Prepared
 from strop.rehearsal import rehearsal
+from strop.render.base import Renderer
 from strop.rewards.select import Rewards
 from strop.rollout.group import new_group
 from strop.sample import Group, Prompt, Sample, Status, Tokens
 
 _FREE = 0.5
-"""Share of the label's own reward above which a made-up response is paid too well."""
+"""Share of the label's own reward above which a made-up response is paid too well; of a negative one, all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +54,12 @@ async def _both(prepared: Prepared, groups: Sequence[Group]) -> tuple[int, list[
         for group in groups:
             changed += await _changed(prepared.rewards, group)
         prompts = [group.prompt for group in groups]
-        ids = [prepared.renderer.prompt(prompt) for prompt in prompts]
-        stop = next(iter(prepared.renderer.stop_ids), 0)
         made_up = {
-            name: [_sample(*each, stop=stop, index=index) for each in made]
-            for index, (name, made) in enumerate(_made_up(prompts, ids))
+            name: [
+                _sample(prompt, text, prepared.renderer, index=index)
+                for prompt, text in zip(prompts, texts, strict=True)
+            ]
+            for index, (name, texts) in enumerate(_made_up(prompts))
         }
         tries = _tries_together if prepared.rewards.is_group else _tries
         tried = await tries(prepared.rewards, prompts, made_up)
@@ -85,25 +87,19 @@ def _of_hack(hack: Try, full: float | None) -> Finding:
     if hack.mean is None:
         return Finding(Level.FAIL, hack.name, f"cannot be scored: {hack.error}")
     text = f"is worth {hack.mean:.3g} on average"
-    if full is not None and hack.mean > _FREE * full:
+    if full is not None and hack.mean > min(_FREE * full, full):
         return Finding(
             Level.WARN, hack.name, f"{text}, the label itself {full:.3g}: a model will find that out"
         )
     return Finding(Level.OK, hack.name, text)
 
 
-def _made_up(
-    prompts: Sequence[Prompt], ids: Sequence[list[int]]
-) -> Iterator[tuple[str, list[tuple[Prompt, list[int], str]]]]:
-    """Names and samples; the label itself comes last."""
-
-    def each(texts: Sequence[str]) -> list[tuple[Prompt, list[int], str]]:
-        return list(zip(prompts, ids, texts, strict=True))
-
-    yield "empty response", each([""] * len(prompts))
-    yield "response '0'", each(["0"] * len(prompts))
-    yield "prompt repeated", each([_words(prompt) for prompt in prompts])
-    yield "the label", each([gold(prompt) for prompt in prompts])
+def _made_up(prompts: Sequence[Prompt]) -> Iterator[tuple[str, list[str]]]:
+    """Names and responses; the label itself comes last."""
+    yield "empty response", [""] * len(prompts)
+    yield "response '0'", ["0"] * len(prompts)
+    yield "prompt repeated", [_words(prompt) for prompt in prompts]
+    yield "the label", [gold(prompt) for prompt in prompts]
 
 
 def _words(prompt: Prompt) -> str:
@@ -112,11 +108,22 @@ def _words(prompt: Prompt) -> str:
     return "\n".join(str(message.get("content", "")) for message in prompt.messages)
 
 
-def _sample(prompt: Prompt, ids: list[int], text: str, *, stop: int, index: int) -> Sample:
+def _sample(prompt: Prompt, text: str, renderer: Renderer, *, index: int) -> Sample:
     (sample,) = new_group(0, prompt, first_index=index, size=1).samples
-    sample.sequence = Tokens.context(ids) + Tokens.drawn([stop], [-1.0], [0])
+    ids, drawn = renderer.prompt(prompt), _drawn(prompt, text, renderer)
+    zeros = [0] * len(drawn)
+    sample.sequence = Tokens.context(ids) + Tokens.drawn(drawn, [-1.0] * len(drawn), zeros)
     sample.prompt_length, sample.response, sample.status = len(ids), text, Status.COMPLETED
     return sample
+
+
+def _drawn(prompt: Prompt, text: str, renderer: Renderer) -> list[int]:
+    """Ids of a response: reward models read these. Where the template shows no reply, the end of one."""
+    try:
+        said = renderer.said(prompt, text, turns="last")
+    except DataError:
+        return [next(iter(renderer.stop_ids), 0)]
+    return [id for id, is_said in zip(said.ids, said.mask, strict=True) if is_said] or [0]
 
 
 async def _tries(

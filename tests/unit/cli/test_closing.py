@@ -31,6 +31,10 @@ def test_the_last_mean_has_its_interval_and_pass_at_k():
     )
 
 
+def test_no_interval_begins_at_minus_zero():
+    assert "95 % 0.000 to 0.002" in lines(start=held_out(0.001, low=-0.0001, high=0.002))[0]
+
+
 def test_an_evaluation_in_which_all_failed_has_no_mean():
     last = held_out(None, n=0, failed=4)
     assert lines(start=held_out(0.125), end=last)[0] == (
