@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+from cases import case
 from chat_model import CHATML, make_chat_tokenizer
 
 from strop.config.load import load_config
@@ -123,17 +124,19 @@ TAKEN = [
 ]
 
 
-@pytest.mark.parametrize(("flags", "line"), REFUSED.items())
-def test_what_cannot_go_well_is_refused(prepared, flags, line):
-    with pytest.raises(InputError) as error:
-        prepared(flags)
-    assert line in str(error.value)
-    assert "\n" not in str(error.value)
+def test_what_cannot_go_well_is_refused(prepared):
+    for flags, line in REFUSED.items():
+        with case(flags):
+            with pytest.raises(InputError) as error:
+                prepared(flags)
+            assert line in str(error.value)
+            assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("flags", TAKEN)
-def test_what_can_go_well_is_not(prepared, flags):
-    prepared(flags)
+def test_what_can_go_well_is_not(prepared):
+    for flags in TAKEN:
+        with case(flags):
+            prepared(flags)
 
 
 @pytest.fixture

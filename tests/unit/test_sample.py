@@ -5,6 +5,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from cases import case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -138,18 +139,16 @@ def reply(version, n=1):
     return {"tokens": [1] * n, "log_probs": [-1] * n, "meta_info": {"weight_version": version}}
 
 
-@pytest.mark.parametrize(
-    ("calls", "versions"),
-    [
+def test_weight_versions_are_those_of_sampled_tokens_in_order():
+    cases = [
         ([], []),
         ([TOOL], []),
         ([reply(1), reply(2)], ["1", "2"]),
         ([reply("1"), TOOL, reply("1", 2)], ["1"]),
         ([reply(1), reply(2), reply(1)], ["1", "2", "1"]),
-    ],
-)
-def test_weight_versions_are_those_of_sampled_tokens_in_order(calls, versions):
-    assert grown(*calls).weight_versions == versions
+    ]
+    for calls, versions in cases:
+        assert grown(*calls).weight_versions == versions, calls
 
 
 def test_text_of_all_appends_is_the_response():
@@ -244,14 +243,14 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_what_does_not_fit_is_refused_and_the_sample_is_unchanged(what):
-    keys, message = REFUSED[what]
-    sample = grown(ONE, TOOL)
-    before = state(sample)
-    with pytest.raises(ValueError, match=message):
-        sample.append_response_tokens(**{"text": "x", **keys})
-    assert_unchanged(sample, before)
+def test_what_does_not_fit_is_refused_and_the_sample_is_unchanged():
+    for what, (keys, message) in REFUSED.items():
+        with case(what):
+            sample = grown(ONE, TOOL)
+            before = state(sample)
+            with pytest.raises(ValueError, match=message):
+                sample.append_response_tokens(**{"text": "x", **keys})
+            assert_unchanged(sample, before)
 
 
 GOOD = {
@@ -263,9 +262,8 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
+def test_tokens_that_cannot_be_true_are_refused_with_the_place():
+    cases = [
         ({"ids": [1, 2]}, "Tokens need five arrays of one length"),
         ({"ids": 1, "mask": True}, "Tokens need five arrays of one length"),
         ({"versions": [[-1, 0, 4]]}, "Tokens need five arrays of one length"),
@@ -280,12 +278,11 @@ GOOD = {
         ),
         ({"versions": [0, 0, 4]}, r"versions must be ≥ 0 where sampled .* at position 0"),
         ({"versions": [-1, 0, -1]}, r"versions must be ≥ 0 where sampled .* at position 2"),
-    ],
-)
-def test_tokens_that_cannot_be_true_are_refused_with_the_place(wrong, message):
+    ]
     assert len(Tokens(**GOOD)) == 3
-    with pytest.raises(MalformedTokens, match=message):
-        Tokens(**{**GOOD, **wrong})
+    for wrong, message in cases:
+        with case(wrong), pytest.raises(MalformedTokens, match=message):
+            Tokens(**{**GOOD, **wrong})
 
 
 def test_tokens_have_fixed_types_and_cannot_be_written():

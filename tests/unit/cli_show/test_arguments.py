@@ -1,4 +1,5 @@
 import pytest
+from cases import case
 
 from strop.cli.arguments import parse_arguments, whole_number
 from strop.errors import ConfigError
@@ -15,20 +16,19 @@ def test_flags_take_values_in_both_spellings_and_names_may_stand_anywhere():
     assert found.switches == {"--exact"}
 
 
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
+def test_a_wrong_flag_is_one_line():
+    cases = [
         (["--stpe", "0"], "--stpe: unknown flag of strop show; did you mean --step?"),
         (["--zzz"], "--zzz: unknown flag of strop show; it has --step, --n, --exact"),
         (["--step"], "--step: needs a value"),
         (["--step", "--n", "3"], "--step: needs a value"),
         (["--exact=yes"], "--exact: takes no value, got yes"),
-    ],
-)
-def test_a_wrong_flag_is_one_line(argv, message):
-    with pytest.raises(ConfigError) as error:
-        parsed(*argv)
-    assert str(error.value) == message
+    ]
+    for argv, message in cases:
+        with case(argv):
+            with pytest.raises(ConfigError) as error:
+                parsed(*argv)
+            assert str(error.value) == message
 
 
 def test_a_flag_that_may_be_given_once_is_refused_twice():

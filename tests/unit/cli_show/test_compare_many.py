@@ -1,6 +1,7 @@
 from xml.etree import ElementTree
 
 import pytest
+from cases import case
 
 from strop.cli.compare import USAGE, main
 from strop.cli.compare_many import differing
@@ -76,16 +77,16 @@ def test_keys_with_most_values_have_columns_and_the_others_are_counted(tmp_path,
     assert remarks[-1] == "2 other keys differ: algo.aggregation, loop.seed"
 
 
-@pytest.mark.parametrize(
-    "origin", ["default", "batch identity", "algo.type = dapo", "run.toml:14", "--lr", "--algo.type"]
-)
-def test_what_a_file_or_a_flag_set_comes_before_what_follows_from_it(origin):
+def test_what_a_file_or_a_flag_set_comes_before_what_follows_from_it():
     """As `config.presets.is_given` tells them apart."""
-    configs = [
-        {"values": {"given": i // 3, "other": i}, "origins": {"given": "--given", "other": origin}}
-        for i in range(4)
-    ]
-    assert differing(configs).shown == (["other", "given"] if is_given(origin) else ["given"])
+    cases = ["default", "batch identity", "algo.type = dapo", "run.toml:14", "--lr", "--algo.type"]
+    for origin in cases:
+        with case(origin):
+            configs = [
+                {"values": {"given": i // 3, "other": i}, "origins": {"given": "--given", "other": origin}}
+                for i in range(4)
+            ]
+            assert differing(configs).shown == (["other", "given"] if is_given(origin) else ["given"])
 
 
 def test_what_only_some_runs_have_is_a_dash_in_the_others(tmp_path, capsys):
@@ -193,9 +194,8 @@ def test_a_plot_takes_the_place_of_an_older_one_and_leaves_nothing_else(tmp_path
     assert out.read_text().startswith("<svg")
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_what_is_asked_wrongly_is_refused_in_one_line(tmp_path, monkeypatch):
+    cases = [
         ("a b c --exact", "--exact: says whether two runs are one, got 3 runs"),
         ("a b --exact --plot x.svg", "--exact: only says whether two runs are one; leave out --plot"),
         ("a b --reach much", "--reach: expected a reward, such as 0.8, got much"),
@@ -209,13 +209,13 @@ def test_a_plot_takes_the_place_of_an_older_one_and_leaves_nothing_else(tmp_path
             "--plot x.svg: none of these runs has a training reward, so there is nothing to draw",
         ),
         ("a b nowhere", "nowhere does not exist; name the directory of a run, e.g. runs/latest"),
-    ],
-)
-def test_what_is_asked_wrongly_is_refused_in_one_line(words, message, tmp_path, monkeypatch):
+    ]
     monkeypatch.chdir(tmp_path)
     run_of(tmp_path / "a"), run_of(tmp_path / "b"), run_of(tmp_path / "rows", rewards=(None,))
     (tmp_path / "d.svg").mkdir()
-    with pytest.raises(ConfigError) as error:
-        main(words.split())
-    assert str(error.value) == message
-    assert not (tmp_path / "x.svg").exists()
+    for words, message in cases:
+        with case(words):
+            with pytest.raises(ConfigError) as error:
+                main(words.split())
+            assert str(error.value) == message
+            assert not (tmp_path / "x.svg").exists()

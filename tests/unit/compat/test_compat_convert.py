@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import case
 
 from strop.compat.convert import Absorb, scores_of, to_slime
 from strop.compat.sample import Sample as SlimeSample
@@ -120,10 +121,10 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("fields", "message"), WRONG.values(), ids=WRONG)
-def test_what_cannot_be_true_is_refused(fields, message):
-    with pytest.raises(ValueError, match=message):
-        absorbed(given(**fields))
+def test_what_cannot_be_true_is_refused():
+    for name, (fields, message) in WRONG.items():
+        with case(name), pytest.raises(ValueError, match=message):
+            absorbed(given(**fields))
 
 
 def test_without_a_template_the_function_knows_how_its_tokens_begin():
@@ -148,23 +149,22 @@ def test_what_a_hook_leaves_alone_stays_bit_for_bit():
     assert own.sequence == before
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_what_a_hook_may_not_change_is_refused():
+    cases = [
         ({"tokens": [1, 2, 10, 11, 90, 13]}, "sample.tokens were changed; only a generate function"),
         ({"response_length": 3}, "sample.tokens were changed"),
         ({"rollout_log_probs": [-0.1, -0.2, 0.0, -0.4]}, "sample.rollout_log_probs were changed"),
         ({"loss_mask": [1, 1, 1, 1]}, "trains a token that the model did not draw"),
         ({"loss_mask": [1]}, "loss_mask has 1 numbers for 4 response tokens"),
-    ],
-)
-def test_what_a_hook_may_not_change_is_refused(change, message):
-    own = finished()
-    sample = shown(own)
-    for name, value in change.items():
-        setattr(sample, name, value)
-    with pytest.raises(ValueError, match=message):
-        Absorb(None).changed(sample, own)
+    ]
+    for change, message in cases:
+        with case(change):
+            own = finished()
+            sample = shown(own)
+            for name, value in change.items():
+                setattr(sample, name, value)
+            with pytest.raises(ValueError, match=message):
+                Absorb(None).changed(sample, own)
 
 
 def test_a_table_of_scores_is_one_number_and_its_parts():

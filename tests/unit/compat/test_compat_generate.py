@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import case
 from scripted import LOGP, PROMPT, Noise
 from slime_run import generate_of, runtime, samples_of
 
@@ -189,12 +190,13 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("fn", "error"), FAULTS.values(), ids=FAULTS)
-async def test_a_fault_is_recorded_on_its_sample(run, fn, error):
-    (sample,) = await samples_of(fn, run)
-    assert (sample.status, sample.reward) == (Status.FAILED, None)
-    assert error in sample.error
-    assert "\n" not in sample.error
+async def test_a_fault_is_recorded_on_its_sample(run):
+    for name, (fn, error) in FAULTS.items():
+        with case(name):
+            (sample,) = await samples_of(fn, run)
+            assert (sample.status, sample.reward) == (Status.FAILED, None)
+            assert error in sample.error
+            assert "\n" not in sample.error
 
 
 async def test_an_aborted_sample_is_dropped_by_name_not_rewarded(run):

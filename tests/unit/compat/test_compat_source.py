@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from cases import case
 from slime_run import runtime
 
 from strop.compat.data_source import DataSource, RolloutDataSource, RolloutDataSourceWithBuffer
@@ -163,11 +164,12 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("answer", "message"), WRONG.values(), ids=WRONG)
-def test_what_a_source_gets_wrong_is_one_line(tiny_dir, answer, message):
-    with pytest.raises(DataError, match=message) as caught:
-        source_of(tiny_dir, cls=giving(answer)).next(2)
-    assert "\n" not in str(caught.value)
+def test_what_a_source_gets_wrong_is_one_line(tiny_dir):
+    for name, (answer, message) in WRONG.items():
+        with case(name):
+            with pytest.raises(DataError, match=message) as caught:
+                source_of(tiny_dir, cls=giving(answer)).next(2)
+            assert "\n" not in str(caught.value)
 
 
 def test_the_pages_form_gives_one_sample_for_each_group(tiny_dir):

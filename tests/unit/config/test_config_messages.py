@@ -5,6 +5,7 @@
 from pathlib import Path
 
 import pytest
+from cases import case
 
 from strop.config.load import load_config
 from strop.config.rules import CACHE_STEP
@@ -315,22 +316,25 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize(("text", "line"), FILES.items())
-def test_toml_that_is_wrong_is_refused_in_one_line(text: str, line: str) -> None:
-    Path("run.toml").write_text(BASE + text)
-    assert message(["run.toml"]) == line
+def test_toml_that_is_wrong_is_refused_in_one_line() -> None:
+    for text, line in FILES.items():
+        with case(text):
+            Path("run.toml").write_text(BASE + text)
+            assert message(["run.toml"]) == line
 
 
-@pytest.mark.parametrize(("flags", "line"), FLAGS.items())
-def test_flags_that_are_wrong_are_refused_in_one_line(flags: str, line: str) -> None:
-    Path("run.toml").write_text(BASE)
-    assert message(["run.toml"], flags) == line
+def test_flags_that_are_wrong_are_refused_in_one_line() -> None:
+    for flags, line in FLAGS.items():
+        with case(flags):
+            Path("run.toml").write_text(BASE)
+            assert message(["run.toml"], flags) == line
 
 
-@pytest.mark.parametrize(("text", "line"), YAML.items())
-def test_yaml_that_is_wrong_is_refused_in_one_line(text: str, line: str) -> None:
-    Path("run.yaml").write_text(f"model: tiny\nloop: {{steps: 5}}\nprompts: {{files: [a]}}\n{text}")
-    assert message(["run.yaml"]) == line
+def test_yaml_that_is_wrong_is_refused_in_one_line() -> None:
+    for text, line in YAML.items():
+        with case(text):
+            Path("run.yaml").write_text(f"model: tiny\nloop: {{steps: 5}}\nprompts: {{files: [a]}}\n{text}")
+            assert message(["run.yaml"]) == line
 
 
 def test_a_missing_key_is_named_with_where_to_add_it() -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from cases import case
 
 from strop.config.load import load_config
 from strop.config.tree import EvalSet
@@ -78,11 +79,12 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("text", "line"), WRONG.items())
-def test_what_is_wrong_in_the_file_is_one_line(text: str, line: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        sets(text)
-    assert str(caught.value) == f"--eval-config: {line}"
+def test_what_is_wrong_in_the_file_is_one_line() -> None:
+    for text, line in WRONG.items():
+        with case(text):
+            with pytest.raises(ConfigError) as caught:
+                sets(text)
+            assert str(caught.value) == f"--eval-config: {line}"
 
 
 def test_a_file_that_is_not_there() -> None:

@@ -4,6 +4,7 @@ from functools import reduce
 from pathlib import Path
 
 import pytest
+from cases import case
 
 from strop.config.algo_rules import advice
 from strop.config.differences import differences, settings_of
@@ -27,26 +28,28 @@ def load(flags: str = "", text: str = "", at: Path | None = None) -> Loaded:
     return load_config(files, [*BASE, *flags.split()])
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_recipe_is_a_run_of_known_keys(name: str) -> None:
-    loaded = load(f"--algo.type {name}{TAUGHT.get(name, '')}")
-    for key, value in PRESETS[name].items():
-        assert resolve(key.split(".")) is not None
-        assert reduce(getattr, key.split("."), loaded.config) == value
-        assert loaded.origins[key] == f"algo.type = {name}"
+def test_every_recipe_is_a_run_of_known_keys() -> None:
+    for name in PRESETS:
+        with case(name):
+            loaded = load(f"--algo.type {name}{TAUGHT.get(name, '')}")
+            for key, value in PRESETS[name].items():
+                assert resolve(key.split(".")) is not None
+                assert reduce(getattr, key.split("."), loaded.config) == value
+                assert loaded.origins[key] == f"algo.type = {name}"
 
 
-@pytest.mark.parametrize("name", [name for name in PRESETS if "algo.objective" not in PRESETS[name]])
-def test_every_recipe_has_an_example_that_differs_by_nothing_else(name: str) -> None:
-    plain = settings_of(load_config([EXAMPLES / "run.toml"]))
-    found = differences(plain, settings_of(load_config([EXAMPLES / f"{name}.toml"])))
-    keys = {difference.key for difference in found}
-    assert {key for key in keys if not key.startswith("algo.teacher.")} <= {
-        "name",
-        "algo.type",
-        *PRESETS[name],
-    }
-    assert name in TAUGHT or not any(key.startswith("algo.teacher.") for key in keys)
+def test_every_recipe_has_an_example_that_differs_by_nothing_else() -> None:
+    for name in [name for name in PRESETS if "algo.objective" not in PRESETS[name]]:
+        with case(name):
+            plain = settings_of(load_config([EXAMPLES / "run.toml"]))
+            found = differences(plain, settings_of(load_config([EXAMPLES / f"{name}.toml"])))
+            keys = {difference.key for difference in found}
+            assert {key for key in keys if not key.startswith("algo.teacher.")} <= {
+                "name",
+                "algo.type",
+                *PRESETS[name],
+            }
+            assert name in TAUGHT or not any(key.startswith("algo.teacher.") for key in keys)
 
 
 def test_grpo_is_what_is_the_default_anyway() -> None:
@@ -66,11 +69,12 @@ def test_a_filter_of_a_recipe_can_be_taken_away() -> None:
     assert load("--algo.type dapo --rollout.keep all").config.rollout.keep == "all"
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_what_is_shown_of_a_recipe_loads_as_the_same_run(name: str, tmp_path: Path) -> None:
-    loaded = load(f"--algo.type {name}{TAUGHT.get(name, '')}")
-    (tmp_path / "shown.toml").write_text(to_toml(loaded))
-    assert load_config([tmp_path / "shown.toml"]).config == loaded.config
+def test_what_is_shown_of_a_recipe_loads_as_the_same_run(tmp_path: Path) -> None:
+    for name in PRESETS:
+        with case(name):
+            loaded = load(f"--algo.type {name}{TAUGHT.get(name, '')}")
+            (tmp_path / "shown.toml").write_text(to_toml(loaded))
+            assert load_config([tmp_path / "shown.toml"]).config == loaded.config
 
 
 def test_the_origin_that_is_shown_is_the_recipe() -> None:

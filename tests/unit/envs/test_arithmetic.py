@@ -6,6 +6,7 @@ from contextlib import suppress
 from fractions import Fraction
 
 import pytest
+from cases import case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,9 +18,8 @@ def test_the_examples_in_the_docstrings_hold():
     assert doctest.testmod(arithmetic).failed == 0
 
 
-@pytest.mark.parametrize(
-    ("expression", "answer"),
-    [
+def test_values():
+    cases = [
         ("6*7", "42"),
         (" 2 + 3 * 4 ", "14"),
         ("(2 + 3) * 4", "20"),
@@ -33,15 +33,13 @@ def test_the_examples_in_the_docstrings_hold():
         ("6 × 7 ÷ 2 − 1", "20"),
         ("999999999999999 * 999999999999999", "999999999999998000000000000001"),
         ("(" * 20 + "1" + ")" * 20, "1"),
-    ],
-)
-def test_values(expression, answer):
-    assert shown(evaluate(expression)) == answer
+    ]
+    for expression, answer in cases:
+        assert shown(evaluate(expression)) == answer, expression
 
 
-@pytest.mark.parametrize(
-    ("expression", "problem"),
-    [
+def test_what_is_not_arithmetic_says_why():
+    cases = [
         ("", "the expression is empty"),
         ("1 / 0", "division by zero"),
         ("1 / (2 - 2)", "division by zero"),
@@ -58,12 +56,12 @@ def test_values(expression, answer):
         ("1" * 16, "a number has more than 15 digits"),
         ("1+" * 100 + "1", "longer than 200 characters"),
         ("(" * 21 + "1" + ")" * 21, "more than 20 levels of parentheses"),
-    ],
-)
-def test_what_is_not_arithmetic_says_why(expression, problem):
-    with pytest.raises(NotArithmetic) as caught:
-        evaluate(expression)
-    assert str(caught.value).startswith(problem)
+    ]
+    for expression, problem in cases:
+        with case(expression):
+            with pytest.raises(NotArithmetic) as caught:
+                evaluate(expression)
+            assert str(caught.value).startswith(problem)
 
 
 OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul}

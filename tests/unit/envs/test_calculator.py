@@ -12,9 +12,8 @@ async def answer(text, *, is_truncated=False, env=None):
     return await (env or Calculator()).step(Reply(text, is_truncated))
 
 
-@pytest.mark.parametrize(
-    ("text", "content"),
-    [
+async def test_a_call_is_answered_with_its_value_or_its_fault():
+    cases = [
         ("Let me see: <calc>6*7</calc>", "= 42"),
         ("<calc> 1/4 </calc> and more", "= 0.25"),
         ("<calc>6\n*7</calc>", "= 42"),
@@ -24,10 +23,10 @@ async def answer(text, *, is_truncated=False, env=None):
         ("<calc></calc>", "error: the expression is empty"),
         ("<calc>6*7", "error: </calc> is missing"),
         ("<calc>6*7<calc>1</calc>", "error: </calc> is missing"),
-    ],
-)
-async def test_a_call_is_answered_with_its_value_or_its_fault(text, content):
-    assert await answer(text) == Step(Observation(({"role": "tool", "content": content},)), done=False)
+    ]
+    for text, content in cases:
+        reply = Observation(({"role": "tool", "content": content},))
+        assert await answer(text) == Step(reply, done=False), text
 
 
 async def test_the_role_of_the_answer_can_be_chosen():

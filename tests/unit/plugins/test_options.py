@@ -3,6 +3,7 @@
 import functools
 
 import pytest
+from cases import case
 
 from strop.errors import PluginError
 from strop.plugins import check_options
@@ -20,24 +21,22 @@ class Made:
     def __call__(self, sample, *, scale=1): ...
 
 
-@pytest.mark.parametrize(
-    ("fn", "options", "num_given"),
-    [
+def test_options_that_fit_pass():
+    cases = [
         (scored, {"pattern": "a"}, 1),
         (free, {"anything": 1}, 1),
         (functools.partial(scored, pattern="a"), {"share": 2.0}, 1),
         (Made, {"pattern": "a"}, 0),
         (Made("a"), {"scale": 2}, 1),
         (lambda *samples: 0, {}, 1),
-    ],
-)
-def test_options_that_fit_pass(fn, options, num_given):
-    check_options(fn, options, key="reward.options", num_given=num_given)
+    ]
+    for fn, options, num_given in cases:
+        with case(fn, options):
+            check_options(fn, options, key="reward.options", num_given=num_given)
 
 
-@pytest.mark.parametrize(
-    ("fn", "options", "message"),
-    [
+def test_options_that_do_not_fit_are_named():
+    cases = [
         (
             scored,
             {"patern": "a"},
@@ -69,9 +68,9 @@ def test_options_that_fit_pass(fn, options, num_given):
             {},
             "reward.options: <lambda> must take 1 argument(s) before its options, takes 0",
         ),
-    ],
-)
-def test_options_that_do_not_fit_are_named(fn, options, message):
-    with pytest.raises(PluginError) as caught:
-        check_options(fn, options, key="reward.options", num_given=1)
-    assert str(caught.value) == message
+    ]
+    for fn, options, message in cases:
+        with case(fn, options):
+            with pytest.raises(PluginError) as caught:
+                check_options(fn, options, key="reward.options", num_given=1)
+            assert str(caught.value) == message

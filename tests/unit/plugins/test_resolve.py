@@ -4,6 +4,7 @@ import functools
 import sys
 
 import pytest
+from cases import case
 
 from strop.errors import PluginError
 from strop.plugins import check_methods, name_of, resolve
@@ -64,9 +65,8 @@ def test_an_object_passes_through():
     assert find(len) is len
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
+def test_what_cannot_be_found_is_one_line():
+    cases = [
         (
             "hypott",
             "reward.fn = 'hypott': no such name; did you mean 'hypot'? "
@@ -91,12 +91,12 @@ def test_an_object_passes_through():
         ("math:pi", "reward.fn = 'math:pi': expected a function or a class, got float 3.141592653589793"),
         ("math:", "reward.fn = 'math:': expected file.py:name or package.module:name"),
         (7, "reward.fn: expected a function or a class, got int 7"),
-    ],
-)
-def test_what_cannot_be_found_is_one_line(spec, message):
-    with pytest.raises(PluginError) as caught:
-        find(spec)
-    assert str(caught.value) == message
+    ]
+    for spec, message in cases:
+        with case(spec):
+            with pytest.raises(PluginError) as caught:
+                find(spec)
+            assert str(caught.value) == message
 
 
 def test_a_file_nearby_is_offered(file):
@@ -105,22 +105,21 @@ def test_a_file_nearby_is_offered(file):
         find(path.replace("mine", "mien") + ":f")
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "message"),
-    [
+def test_a_file_that_fails_on_import_is_named_with_its_line(file):
+    cases = [
         ("x = 1\nraise KeyError('no')", 2, "KeyError: 'no'"),
         ("x = 1\n\ndef f(:", 3, "SyntaxError: invalid syntax"),
         ("import nowhere_at_all", 1, "ModuleNotFoundError: No module named 'nowhere_at_all'"),
         ("import json\njson.loads('{')", 2, "JSONDecodeError: Expecting property name"),
         ("import sys\nsys.exit(0)", 2, "SystemExit: 0"),
-    ],
-)
-def test_a_file_that_fails_on_import_is_named_with_its_line(file, text, line, message):
-    path = file(text)
-    with pytest.raises(PluginError) as caught:
-        find(f"{path}:f")
-    assert str(caught.value).startswith(f"reward.fn = '{path}:f': {path}:{line}: {message}")
-    assert "\n" not in str(caught.value)
+    ]
+    for text, line, message in cases:
+        with case(text, line):
+            path = file(text)
+            with pytest.raises(PluginError) as caught:
+                find(f"{path}:f")
+            assert str(caught.value).startswith(f"reward.fn = '{path}:f': {path}:{line}: {message}")
+            assert "\n" not in str(caught.value)
 
 
 def test_a_file_that_failed_is_tried_again(file):
@@ -139,19 +138,17 @@ class Callable:
     def __call__(self): ...
 
 
-@pytest.mark.parametrize(
-    ("fn", "name"),
-    [
+def test_everything_callable_has_a_name():
+    cases = [
         (find, "find"),
         (functools.partial(functools.partial(find, 1), names={}), "find"),
         (Callable, "Callable"),
         (Callable(), "Callable"),
         (len, "len"),
         (Callable().step, "step"),
-    ],
-)
-def test_everything_callable_has_a_name(fn, name):
-    assert name_of(fn) == name
+    ]
+    for fn, name in cases:
+        assert name_of(fn) == name, fn
 
 
 def test_methods_of_a_seam_are_looked_for_by_name():

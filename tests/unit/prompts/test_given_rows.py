@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from cases import case
 
 from strop.config.offline import Rows
 from strop.config.tree import Prompts
@@ -69,12 +70,12 @@ READ = {
 }
 
 
-@pytest.mark.parametrize("case", READ)
-def test_a_row_is_read_as(case, read):
-    shape, row, messages, label = READ[case]
-    prompt = read(row, shape)
-    assert (prompt.id, prompt.messages, prompt.label) == ("data.jsonl:1", messages, label)
-    assert list(prompt.label) == list(label), "the chosen one comes first"
+def test_a_row_is_read_as(read):
+    for name, (shape, row, messages, label) in READ.items():
+        with case(name):
+            prompt = read(row, shape)
+            assert (prompt.id, prompt.messages, prompt.label) == ("data.jsonl:1", messages, label)
+            assert list(prompt.label) == list(label), "the chosen one comes first"
 
 
 def test_the_words_that_two_texts_begin_with_are_their_prompt(read):
@@ -134,11 +135,11 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_a_wrong_row_is_named(case, read):
-    shape, row, message = WRONG[case]
-    with pytest.raises(DataError) as caught:
-        read(row, shape)
-    assert "data.jsonl:1: " in str(caught.value)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_a_wrong_row_is_named(read):
+    for name, (shape, row, message) in WRONG.items():
+        with case(name):
+            with pytest.raises(DataError) as caught:
+                read(row, shape)
+            assert "data.jsonl:1: " in str(caught.value)
+            assert message in str(caught.value)
+            assert "\n" not in str(caught.value)

@@ -1,6 +1,7 @@
 """Rows of JSONL files: what is read, and every broken row as one line."""
 
 import pytest
+from cases import case
 
 from strop.errors import DataError
 from strop.prompts.read import read_prompts
@@ -66,9 +67,8 @@ def test_a_file_listed_twice_counts_twice(tmp_path):
     assert [p.id for p in prompts] == ["data.jsonl:1", "data.jsonl#2:1"]
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
+def test_a_broken_row_is_named_with_its_line(read):
+    cases = [
         ('{"prompt": "b"', "not valid JSON: Input data was truncated"),
         ('{"prompt": b}', "not valid JSON: invalid character (byte 11)"),
         ('{"prompt": "b", "label": NaN}', "not valid JSON: invalid character (byte 25)"),
@@ -102,13 +102,13 @@ def test_a_file_listed_twice_counts_twice(tmp_path):
             '{"prompt": "b", "tools": {"a": 1}}',
             "'tools' must be a list of objects, or the JSON text of one, got dict {'a': 1}",
         ),
-    ],
-)
-def test_a_broken_row_is_named_with_its_line(read, row, message):
-    row = row if isinstance(row, bytes) else row.encode()
-    with pytest.raises(DataError) as caught:
-        read(b'{"prompt": "a"}\n\n' + row + b"\n")
-    assert str(caught.value) == f"data.jsonl:3: {message}"
+    ]
+    for row, message in cases:
+        with case(row):
+            row = row if isinstance(row, bytes) else row.encode()
+            with pytest.raises(DataError) as caught:
+                read(b'{"prompt": "a"}\n\n' + row + b"\n")
+            assert str(caught.value) == f"data.jsonl:3: {message}"
 
 
 @pytest.mark.parametrize(

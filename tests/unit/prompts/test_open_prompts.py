@@ -5,6 +5,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
+from cases import case
 
 from strop.config.tree import EvalSet, Part, Prompts
 from strop.errors import InputError
@@ -150,9 +151,8 @@ def test_procedural_eval_sets_are_the_same_for_every_seed_and_differ_from_traini
     assert not {p.id for p in one} & {p.id for p in trained}
 
 
-@pytest.mark.parametrize(
-    ("section", "message"),
-    [
+def test_a_wrong_section_is_one_line(file):
+    cases = [
         ({}, "prompts: give either prompts.files or prompts.source: neither is set"),
         ({"files": ["FILE"], "source": NUMBERS}, "both are set; remove one"),
         ({"files": ["FILE"], "options": {"split": "a"}}, "options are for prompts.source, not for files"),
@@ -172,31 +172,30 @@ def test_procedural_eval_sets_are_the_same_for_every_seed_and_differ_from_traini
         ({"mixture": [Part(name="a", source="m:f")], "max_tokens": 9}, "only rows of files can be left out"),
         ({"files": ["FILE"], "metadata_fields": ["x"]}, "prompts.metadata_fields = 'x': no row of"),
         ({"files": ["FILE"], "label_key": "lable"}, "prompts.label_key = 'lable': no row of"),
-    ],
-)
-def test_a_wrong_section_is_one_line(section, message, file):
-    given = {**section, "files": [file] if "files" in section else []}
-    with pytest.raises(InputError) as caught:
-        open_prompts(Prompts(**given))
-    assert message in str(caught.value)
+    ]
+    for section, message in cases:
+        with case(section):
+            given = {**section, "files": [file] if "files" in section else []}
+            with pytest.raises(InputError) as caught:
+                open_prompts(Prompts(**given))
+            assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("section", "message"),
-    [
+def test_a_wrong_eval_set_is_one_line(file):
+    cases = [
         ({"source": NUMBERS, "options": {"split": "held_out"}}, "needs eval.datasets.held.n"),
         ({"files": ["FILE"], "n": 7}, "eval.datasets.held.n = 7: "),
         ({}, "neither is set"),
         ({"files": ["FILE"], "label_key": "gold"}, "eval.datasets.held.label_key = 'gold': no row of"),
         ({"files": ["FILE"], "input_key": "q"}, "no field 'q' (eval.datasets.held.input_key) (the row has"),
         ({"files": ["nowhere.jsonl"]}, "eval.datasets.held.files = 'nowhere.jsonl': no such file"),
-    ],
-)
-def test_a_wrong_eval_set_is_one_line(section, message, file):
-    given = {**section, "files": [file if f == "FILE" else f for f in section.get("files", [])]}
-    with pytest.raises(InputError) as caught:
-        open_eval_set(EvalSet(name="held", **given), Prompts())
-    assert message in str(caught.value)
+    ]
+    for section, message in cases:
+        with case(section):
+            given = {**section, "files": [file if f == "FILE" else f for f in section.get("files", [])]}
+            with pytest.raises(InputError) as caught:
+                open_eval_set(EvalSet(name="held", **given), Prompts())
+            assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(

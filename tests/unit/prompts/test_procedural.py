@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from cases import case
 
 from strop.errors import DataError
 from strop.prompts.procedural import ProceduralSource
@@ -63,21 +64,20 @@ def broken(rng):
     return 1 / 0
 
 
-@pytest.mark.parametrize(
-    ("fn", "message"),
-    [
+def test_what_a_function_gets_wrong_is_named():
+    cases = [
         (lambda rng: "a", "<lambda>, task 0: expected {'prompt': …, 'label': …} or a Prompt, got str 'a'"),
         (lambda rng: {"promt": "a"}, "<lambda>, task 0: unknown key 'promt'; did you mean 'prompt'?"),
         (lambda rng: {"label": 1}, "<lambda>, task 0: no 'prompt'; it made 'label'"),
         (lambda rng: {"prompt": 1}, "<lambda>, task 0: 'prompt' must be text or a list"),
         (lambda rng: Prompt(id="a", messages="a", media=("b",)), "a: Prompt.media = ('b',) is not supported"),
         (unseeded, "unseeded: two calls with equal generators made different tasks"),
-    ],
-)
-def test_what_a_function_gets_wrong_is_named(fn, message):
-    with pytest.raises(DataError) as caught:
-        source(fn)
-    assert str(caught.value).startswith(message)
+    ]
+    for fn, message in cases:
+        with case(message):
+            with pytest.raises(DataError) as caught:
+                source(fn)
+            assert str(caught.value).startswith(message)
 
 
 def test_an_exception_is_named_with_its_line():

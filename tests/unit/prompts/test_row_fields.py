@@ -1,6 +1,7 @@
 """What a row may hold beside its prompt: metadata, tools, a reward and a budget of its own."""
 
 import pytest
+from cases import case
 
 from strop.errors import DataError
 from strop.prompts.rows import Keys, make_prompt, with_own_choices
@@ -42,9 +43,8 @@ def test_a_prompt_made_whole_may_choose_too():
     assert with_own_choices(prompt, where="task 0").reward == "exact"
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
+def test_a_wrong_field_is_named_with_its_row():
+    cases = [
         ({"metadata": "[1]"}, "'metadata' must be an object, or the JSON text of one, got str '[1]'"),
         ({"metadata": {"rm_type": 3}}, "metadata.rm_type must be the name of a reward, got int 3"),
         ({"metadata": {"rm_type": ""}}, "metadata.rm_type must be the name of a reward, got str ''"),
@@ -64,12 +64,12 @@ def test_a_prompt_made_whole_may_choose_too():
         ({"tools": '{"a": 1}'}, "'tools' must be a list of objects, or the JSON text of one, got str"),
         ({"tools": "search"}, "'tools' is text, but not JSON: invalid character (byte 0), got str 'search'"),
         ({"tools": {}}, "'tools' must be a list of objects, or the JSON text of one, got dict {}"),
-    ],
-)
-def test_a_wrong_field_is_named_with_its_row(row, message):
-    with pytest.raises(DataError) as caught:
-        made(row)
-    assert str(caught.value).startswith(f"data.jsonl:3: {message}")
+    ]
+    for row, message in cases:
+        with case(row):
+            with pytest.raises(DataError) as caught:
+                made(row)
+            assert str(caught.value).startswith(f"data.jsonl:3: {message}")
 
 
 def test_a_field_that_is_in_the_metadata_too_is_refused():

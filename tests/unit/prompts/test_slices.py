@@ -1,6 +1,7 @@
 """`path@[a:b]` takes the rows that Python would take."""
 
 import pytest
+from cases import case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,9 +21,8 @@ def ten(request, tables):
     return tables(request.param, [{"prompt": str(i)} for i in range(10)])
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
+def test_a_slice_takes_the_rows_that_slime_takes(ten):
+    cases = [
         ("[0:3]", "012"),
         ("[3:]", "3456789"),
         ("[:4]", "0123"),
@@ -33,10 +33,9 @@ def ten(request, tables):
         ("[-100:]", "0123456789"),
         ("[:]", "0123456789"),
         ("[8:100]", "89"),
-    ],
-)
-def test_a_slice_takes_the_rows_that_slime_takes(ten, given, expected):
-    assert "".join(taken(f"{ten}@{given}")) == expected
+    ]
+    for part, expected in cases:
+        assert "".join(taken(f"{ten}@{part}")) == expected, part
 
 
 @given(start=st.none() | st.integers(-12, 12), stop=st.none() | st.integers(-12, 12))
@@ -72,9 +71,8 @@ def test_rows_outside_the_slice_may_be_broken(tmp_path):
     assert taken(f"{file}@[1:]") == ["b"]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
+def test_a_slice_that_is_none_or_takes_nothing_is_one_line(tables):
+    cases = [
         ("@[0:4:2]", "a slice has no step; give @[a:b] with whole numbers, such as @[:1000] or @[-100:]"),
         ("@[3]", "'@[3]' is not a slice; give @[a:b] with whole numbers"),
         ("@[a:b]", "'@[a:b]' is not a slice"),
@@ -84,13 +82,13 @@ def test_rows_outside_the_slice_may_be_broken(tmp_path):
         ("@[5:2]", "the slice takes no row; there are 10"),
         ("@[10:]", "the slice takes no row; there are 10"),
         ("@[0:3", "no such file; a slice is @[a:b]"),
-    ],
-)
-def test_a_slice_that_is_none_or_takes_nothing_is_one_line(tables, given, message):
+    ]
     file = tables("jsonl", [{"prompt": str(i)} for i in range(10)])
-    with pytest.raises(DataError) as caught:
-        taken(f"{file}{given}")
-    assert str(caught.value).startswith(f"prompts.files = '{file}{given}': {message}")
+    for part, message in cases:
+        with case(part):
+            with pytest.raises(DataError) as caught:
+                taken(f"{file}{part}")
+            assert str(caught.value).startswith(f"prompts.files = '{file}{part}': {message}")
 
 
 def test_a_slice_without_rows_is_one_line_in_every_format(ten):

@@ -7,6 +7,7 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import case
 
 from strop.errors import DataError
 from strop.prompts.read import read_prompts
@@ -68,21 +69,20 @@ def test_maps_and_dictionary_columns_are_plain(tmp_path):
     assert (read(path)[0].messages, read(path)[0].label) == ("p", {"a": 1})
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
+def test_what_json_cannot_hold_is_named_with_its_row(tmp_path):
+    cases = [
         (decimal.Decimal("1.5"), "'label' holds Decimal Decimal('1.5'), which JSON cannot hold; store"),
         (datetime.date(2026, 1, 2), "'label' holds date datetime.date(2026, 1, 2)"),
         (b"\x00", "'label' holds bytes b'\\x00'"),
         (float("nan"), "'label' holds nan, which JSON cannot hold; fill it in, or leave the row out"),
         ({"deep": [float("inf")]}, "'label' holds inf"),
-    ],
-)
-def test_what_json_cannot_hold_is_named_with_its_row(tmp_path, value, message):
-    path = parquet(tmp_path, prompt=["a", "b"], label=pa.array([None, value]))
-    with pytest.raises(DataError) as caught:
-        read(path)
-    assert str(caught.value).startswith(f"{path}:row 1: {message}")
+    ]
+    for value, message in cases:
+        with case(value):
+            path = parquet(tmp_path, prompt=["a", "b"], label=pa.array([None, value]))
+            with pytest.raises(DataError) as caught:
+                read(path)
+            assert str(caught.value).startswith(f"{path}:row 1: {message}")
 
 
 def test_a_wrong_input_key_lists_every_column(tables):

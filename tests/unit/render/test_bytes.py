@@ -1,6 +1,7 @@
 """The byte-level renderer, id by id."""
 
 import pytest
+from cases import case
 
 from strop.errors import DataError
 from strop.render.bytes import ByteRenderer
@@ -39,9 +40,8 @@ def test_decode_leaves_specials_out_and_marks_broken_bytes():
     assert ByteRenderer().decode([258, 104, 0xC3, 256, 263]) == "h\ufffd"
 
 
-@pytest.mark.parametrize(
-    ("renderer", "given", "message"),
-    [
+def test_what_cannot_be_shown_is_refused():
+    cases = [
         (ByteRenderer(), prompt("a", tools=({"name": "t"},)), "cannot show tools"),
         (ByteRenderer(), prompt(({"role": "critic", "content": "a"},)), "got 'critic'"),
         (ByteRenderer(), prompt(({"role": "user", "content": None},)), "has none"),
@@ -51,11 +51,10 @@ def test_decode_leaves_specials_out_and_marks_broken_bytes():
             prompt("a", tools=({"name": "t"},)),
             "no place for the prompt's tools",
         ),
-    ],
-)
-def test_what_cannot_be_shown_is_refused(renderer, given, message):
-    with pytest.raises(DataError, match=message):
-        renderer.prompt(given)
+    ]
+    for renderer, given, message in cases:
+        with case(renderer, given), pytest.raises(DataError, match=message):
+            renderer.prompt(given)
 
 
 def test_turns_without_a_template_are_refused():

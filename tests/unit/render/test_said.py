@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from cases import case
 from chat_model import CHATML, FORGETFUL, LLAMA, MISTRAL, OPENING, make_chat_tokenizer
 
 from strop.config.offline import Rows
@@ -69,14 +70,15 @@ def test_a_reply_stands_behind_the_prompt_that_a_model_would_be_shown(renderer):
     assert reply[-1] in renderer.stop_ids
 
 
-@pytest.mark.parametrize("reply", ["b c", (*TURNS, TURNS[1])])
-def test_what_no_model_draws_is_not_behind_a_response(renderer, reply):
+def test_what_no_model_draws_is_not_behind_a_response(renderer):
     """A reward model would learn to score the line break that a template puts behind the end of a turn, and
     be asked for the score of the end of turn that a policy drew."""
-    said = RowReader(renderer, Rows(), 64).responses(replace(PROMPT, label={"scored": reply}))[0]
-    assert said.sequence.ids[-1] in renderer.stop_ids
-    assert said.sequence.mask[-1]
-    assert said.text == said.text.rstrip()
+    for reply in ["b c", (*TURNS, TURNS[1])]:
+        with case(reply):
+            said = RowReader(renderer, Rows(), 64).responses(replace(PROMPT, label={"scored": reply}))[0]
+            assert said.sequence.ids[-1] in renderer.stop_ids
+            assert said.sequence.mask[-1]
+            assert said.text == said.text.rstrip()
 
 
 def test_every_reply_is_trained_up_to_the_end_of_its_turn_and_nothing_between(renderer):
@@ -161,16 +163,14 @@ def test_a_token_that_reaches_over_the_end_of_a_prompt_is_divided(tmp_path):
     assert said.ids[: said.prompt_length] == renderer.prompt(prompt)
 
 
-@pytest.mark.parametrize(
-    ("reply", "message"),
-    [
+def test_a_reply_that_is_none_is_named(renderer):
+    cases = [
         (
             [{"role": "user", "content": "x"}],
             "a response begins with a message of the role 'assistant', got 'user'",
         ),
         ([], "got nothing"),
-    ],
-)
-def test_a_reply_that_is_none_is_named(renderer, reply, message):
-    with pytest.raises(DataError, match=f"data.jsonl:3: .*{message}"):
-        renderer.said(PROMPT, reply, turns="all")
+    ]
+    for reply, message in cases:
+        with case(reply), pytest.raises(DataError, match=f"data.jsonl:3: .*{message}"):
+            renderer.said(PROMPT, reply, turns="all")

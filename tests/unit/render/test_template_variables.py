@@ -1,6 +1,7 @@
 """`prompts.chat_template_kwargs`: what reaches the template, and what no template would see."""
 
 import pytest
+from cases import case
 from chat_model import CHATML, make_chat_tokenizer
 
 from strop.errors import ConfigError
@@ -66,9 +67,8 @@ def test_bytes_have_no_variables():
         ByteRenderer(template_kwargs={"enable_thinking": False})
 
 
-@pytest.mark.parametrize(
-    ("template", "used"),
-    [
+def test_variables_are_found_wherever_a_template_asks_for_them():
+    cases = [
         ("{% if not thinking is defined %}{% set thinking = false %}{% endif %}{{ thinking }}", "thinking"),
         ("{%- set thinking = thinking | default(true) -%}", "thinking"),
         ("{% macro m(x) %}{{ x }}{{ date_string }}{% endmacro %}{{ m(1) }}", "date_string"),
@@ -77,12 +77,12 @@ def test_bytes_have_no_variables():
             "level, x",
         ),
         ({"default": "a", "tool_use": "{{ level }}"}, "level"),
-    ],
-)
-def test_variables_are_found_wherever_a_template_asks_for_them(template, used):
-    refuse_unused(used.split(", "), template, what="it")
-    with pytest.raises(ConfigError, match=rf"uses no such variable; it uses {used}$"):
-        refuse_unused(["qqq"], template, what="it")
+    ]
+    for template, used in cases:
+        with case(template):
+            refuse_unused(used.split(", "), template, what="it")
+            with pytest.raises(ConfigError, match=rf"uses no such variable; it uses {used}$"):
+                refuse_unused(["qqq"], template, what="it")
 
 
 def test_a_template_that_is_none_is_one_line():

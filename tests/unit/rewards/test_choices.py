@@ -19,9 +19,8 @@ def test_the_examples_in_the_docstrings_hold():
     assert doctest.testmod(choices).failed == 0
 
 
-@pytest.mark.parametrize(
-    ("response", "letter"),
-    [
+def test_the_letter_of_a_response():
+    cases = [
         ("Answer: B", "B"),
         ("The answer is C.", "C"),
         ("the final answer is (d)", "D"),
@@ -39,10 +38,9 @@ def test_the_examples_in_the_docstrings_hold():
         ("nothing here", None),
         ("", None),
         (None, None),
-    ],
-)
-def test_the_letter_of_a_response(response, letter):
-    assert chosen(response, LETTERS) == letter
+    ]
+    for response, letter in cases:
+        assert chosen(response, LETTERS) == letter, response
 
 
 def test_only_letters_of_a_choice_count():
@@ -50,9 +48,8 @@ def test_only_letters_of_a_choice_count():
     assert worth("Answer: C, or else B", "B", valid_letters=["A", "B"]) == 1
 
 
-@pytest.mark.parametrize(
-    ("response", "label", "metadata", "value"),
-    [
+def test_gpqa():
+    cases = [
         ("Answer: B", "B", {}, 1),
         ("Answer: B", "b", {}, 1),
         ("Answer: A", "B", {}, 0),
@@ -67,10 +64,9 @@ def test_only_letters_of_a_choice_count():
         ("surely paris", "Paris", {}, 1),
         ("nothing", "B", {}, 0),
         ("", "B", {}, 0),
-    ],
-)
-def test_gpqa(response, label, metadata, value):
-    assert worth(response, label, **metadata) == value
+    ]
+    for response, label, metadata, value in cases:
+        assert worth(response, label, **metadata) == value, (response, label, metadata)
 
 
 @pytest.mark.parametrize("label", [None, 9, 1.5, [1]])

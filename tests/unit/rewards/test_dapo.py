@@ -3,6 +3,7 @@
 import doctest
 
 import pytest
+from cases import case
 
 from strop.rewards import dapo
 from strop.rewards.dapo import Dapo, Verdict, judge, normal_answer
@@ -17,9 +18,8 @@ def test_the_examples_in_the_docstrings_hold():
     assert doctest.testmod(dapo).failed == 0
 
 
-@pytest.mark.parametrize(
-    ("answer", "normal"),
-    [
+def test_normal_answers():
+    cases = [
         ("1,234,567", "1234567"),
         ("100 dollars", "100"),
         ("42<|im_end|>", "42"),
@@ -32,25 +32,22 @@ def test_the_examples_in_the_docstrings_hold():
         (r"x \text{and} y", "x,y"),
         (r"90^\circ", "90"),
         ("a square", ""),
-    ],
-)
-def test_normal_answers(answer, normal):
-    assert normal_answer(answer) == normal
+    ]
+    for answer, normal in cases:
+        assert normal_answer(answer) == normal, answer
 
 
-@pytest.mark.parametrize(
-    ("response", "verdict"),
-    [
+def test_the_verdict_is_slimes_table():
+    cases = [
         ("Answer: 42", Verdict(1.0, True, "42")),
         ("so\nanswer: $42$.", Verdict(1.0, True, "42")),
         ("Answer: 41\nAnswer: 42<|im_end|>", Verdict(1.0, True, "42")),
         ("Answer: 41", Verdict(-1.0, False, "41")),
         ("42", Verdict(-1.0, False, "")),
         ("Answer: 42\n" + "x" * 300, Verdict(-1.0, False, "")),
-    ],
-)
-def test_the_verdict_is_slimes_table(response, verdict):
-    assert judge(response, "42") == verdict
+    ]
+    for response, verdict in cases:
+        assert judge(response, "42") == verdict, response
 
 
 def test_right_is_1_and_wrong_is_minus_1_with_named_scores():
@@ -65,12 +62,12 @@ def test_the_strict_box(response, value):
     assert worth(response, strict_box=True).value == value
 
 
-@pytest.mark.parametrize("label", [42, 42.0, "42", "42.0", " 42"])
-def test_labels_like_whole_numbers(label):
-    assert worth("Answer: 42", label).value == 1
+def test_labels_like_whole_numbers():
+    for label in [42, 42.0, "42", "42.0", " 42"]:
+        assert worth("Answer: 42", label).value == 1, label
 
 
-@pytest.mark.parametrize("label", [None, "x", 42.5, "42.5", True, "nan", [42]])
-def test_a_label_that_is_no_whole_number_fails_instead_of_scoring(label):
-    with pytest.raises(ValueError, match="is not a whole number"):
-        worth("Answer: 42", label)
+def test_a_label_that_is_no_whole_number_fails_instead_of_scoring():
+    for label in [None, "x", 42.5, "42.5", True, "nan", [42]]:
+        with case(label), pytest.raises(ValueError, match="is not a whole number"):
+            worth("Answer: 42", label)

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from cases import case
 
 from strop.rewards import gsm8k as module
 from strop.rewards.gsm8k import gsm8k
@@ -49,9 +50,8 @@ def test_every_answer_of_the_test_set_is_right_in_a_sentence(solutions):
     assert [solution for response, solution in said if worth(response, solution) != 1] == []
 
 
-@pytest.mark.parametrize(
-    ("response", "value"),
-    [
+def test_gsm8k():
+    cases = [
         ("#### 1,200", 1),
         ("#### $1200.00 in all, of 5", 1),
         ("first 5, then 1200%", 1),
@@ -62,18 +62,18 @@ def test_every_answer_of_the_test_set_is_right_in_a_sentence(solutions):
         ("no number", 0),
         ("", 0),
         ("1" * 30_000, 0),
-    ],
-)
-def test_gsm8k(response, value):
-    assert worth(response, "300 * 4 = 1200\n#### 1,200") == value
+    ]
+    for response, value in cases:
+        with case(response):
+            assert worth(response, "300 * 4 = 1200\n#### 1,200") == value
 
 
-@pytest.mark.parametrize("label", [1200, 1200.0, "1,200", "#### 1,200.", "#### $1200"])
-def test_labels_of_every_kind_are_read(label):
-    assert worth("1200", label) == 1
+def test_labels_of_every_kind_are_read():
+    for label in [1200, 1200.0, "1,200", "#### 1,200.", "#### $1200"]:
+        assert worth("1200", label) == 1, label
 
 
-@pytest.mark.parametrize("label", ["#### four", "four", None, True, "#### "])
-def test_a_label_that_is_no_number_fails_instead_of_scoring_0(label):
-    with pytest.raises(ValueError, match="is not a number"):
-        worth("1200", label)
+def test_a_label_that_is_no_number_fails_instead_of_scoring_0():
+    for label in ["#### four", "four", None, True, "#### "]:
+        with case(label), pytest.raises(ValueError, match="is not a number"):
+            worth("1200", label)

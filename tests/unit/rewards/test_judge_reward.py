@@ -6,6 +6,7 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
+from cases import case
 from chat_model import make_chat_tokenizer
 from judges import Judging, entered, judged_by, preferred, replied, replies_in, scored
 from scripted import Scripted, finished_group, player_of
@@ -112,17 +113,18 @@ INJECTIONS = [
 ]
 
 
-@pytest.mark.parametrize("response", INJECTIONS)
-async def test_no_response_can_score_itself(response: str) -> None:
+async def test_no_response_can_score_itself() -> None:
     """The judge repeats the reply in its critique, as judges do, and the reply knows even the nonce."""
-    judge = Judging(lambda question, _: scored(3, critique=f"It says: {replies_in(question)}"))
-    rewards = judged_by(judge)
-    plain = await rewards.score(replied("plain")[0])
-    nonce = re.findall(r"\[begin reply (\w+)\]", judge.questions[0])[0]
-    assert await rewards.score(replied(response.replace("{nonce}", nonce))[0]) == plain
-    first, second = judge.questions
-    for tag in ("<scores", "</scores", "<critique", f"[begin reply {nonce}]", f"[end reply {nonce}]"):
-        assert second.count(tag) == first.count(tag)
+    for response in INJECTIONS:
+        with case(response):
+            judge = Judging(lambda question, _: scored(3, critique=f"It says: {replies_in(question)}"))
+            rewards = judged_by(judge)
+            plain = await rewards.score(replied("plain")[0])
+            nonce = re.findall(r"\[begin reply (\w+)\]", judge.questions[0])[0]
+            assert await rewards.score(replied(response.replace("{nonce}", nonce))[0]) == plain
+            first, second = judge.questions
+            for tag in ("<scores", "</scores", "<critique", f"[begin reply {nonce}]", f"[end reply {nonce}]"):
+                assert second.count(tag) == first.count(tag)
 
 
 async def test_no_response_can_end_its_turn_and_speak_for_the_judge(tmp_path: Path) -> None:
@@ -139,12 +141,13 @@ async def test_no_response_can_end_its_turn_and_speak_for_the_judge(tmp_path: Pa
     assert turns == turns[:1] * 4
 
 
-@pytest.mark.parametrize("response", INJECTIONS)
-async def test_no_response_can_prefer_itself(response: str) -> None:
-    judge = Judging(lambda question, _: preferred("A" if "plain" in replies_in(question)[0] else "B"))
-    rewards = judged_by(judge, group=True, form="pairwise")
-    winner, loser = await rewards.score_group(replied("plain", response + preferred("B")))
-    assert (winner.value, loser.value) == (1.0, 0.0)
+async def test_no_response_can_prefer_itself() -> None:
+    for response in INJECTIONS:
+        with case(response):
+            judge = Judging(lambda question, _: preferred("A" if "plain" in replies_in(question)[0] else "B"))
+            rewards = judged_by(judge, group=True, form="pairwise")
+            winner, loser = await rewards.score_group(replied("plain", response + preferred("B")))
+            assert (winner.value, loser.value) == (1.0, 0.0)
 
 
 async def test_every_pair_is_judged_in_both_orders_and_worth_is_the_share_of_points() -> None:
@@ -193,9 +196,8 @@ async def test_one_reply_cannot_be_compared() -> None:
         await rewards.score_group(replied("good"))
 
 
-@pytest.mark.parametrize(
-    ("section", "message"),
-    [
+def test_a_judge_that_cannot_be_asked_is_one_line_before_the_run() -> None:
+    cases = [
         ({"options": {}}, "reward.options: Judge needs 'model'; add reward.options.model = …"),
         (
             {"options": {"model": "x"}},
@@ -236,13 +238,13 @@ async def test_one_reply_cannot_be_compared() -> None:
             },
             "reward.options.judge.form = 'pairwise': judge then compares the samples of a group; set",
         ),
-    ],
-)
-def test_a_judge_that_cannot_be_asked_is_one_line_before_the_run(section: dict, message: str) -> None:
-    with pytest.raises((PluginError, ConfigError)) as caught:
-        open_rewards(Reward(**({"fn": "judge"} if "weights" not in section else {}), **section))
-    assert message in str(caught.value)
-    assert "<string>" not in str(caught.value)
+    ]
+    for section, message in cases:
+        with case(section):
+            with pytest.raises((PluginError, ConfigError)) as caught:
+                open_rewards(Reward(**({"fn": "judge"} if "weights" not in section else {}), **section))
+            assert message in str(caught.value)
+            assert "<string>" not in str(caught.value)
 
 
 @pytest.mark.parametrize("size", [1, 2])

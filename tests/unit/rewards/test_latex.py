@@ -3,6 +3,7 @@
 import doctest
 
 import pytest
+from cases import case
 
 from strop.rewards import equality, latex
 from strop.rewards.equality import by_text, label_text
@@ -13,9 +14,8 @@ def test_the_examples_in_the_docstrings_hold():
     assert doctest.testmod(latex).failed == doctest.testmod(equality).failed == 0
 
 
-@pytest.mark.parametrize(
-    ("text", "boxed"),
-    [
+def test_the_last_box():
+    cases = [
         (r"\boxed{1} and \boxed{2}", "2"),
         (r"\boxed{\frac{1}{2}}.", r"\frac{1}{2}"),
         (r"\boxed{a{b{c}}} d}", "a{b{c}}"),
@@ -30,15 +30,14 @@ def test_the_examples_in_the_docstrings_hold():
         (r"\boxed{1} \boxed{2", None),
         ("the answer is 42", None),
         (r"\boxed{" * 100_000, None),
-    ],
-)
-def test_the_last_box(text, boxed):
-    assert last_boxed(text) == boxed
+    ]
+    for text, boxed in cases:
+        with case(text):
+            assert last_boxed(text) == boxed
 
 
-@pytest.mark.parametrize(
-    ("answer", "spelling"),
-    [
+def test_one_spelling():
+    cases = [
         (r"\frac12", r"\frac{1}{2}"),
         (r"\frac1{72}", r"\frac{1}{72}"),
         (r"\frac{a}b", r"\frac{a}{b}"),
@@ -64,16 +63,14 @@ def test_the_last_box(text, boxed):
         (r"\left(1,2\right)", "(1,2)"),
         (r"\leftarrow", r"\leftarrow"),
         ("+4.", "4"),
-    ],
-)
-def test_one_spelling(answer, spelling):
-    assert normal(answer) == spelling
-    assert normal(spelling) == spelling
+    ]
+    for answer, spelling in cases:
+        assert normal(answer) == spelling, answer
+        assert normal(spelling) == spelling, answer
 
 
-@pytest.mark.parametrize(
-    ("answer", "label", "equal"),
-    [
+def test_what_the_spelling_tells():
+    cases = [
         ("1/2", r"\frac12", True),
         ("0.5", "1/2", True),
         (r"\frac{-1}{2}", r"-\frac{1}{2}", True),
@@ -95,24 +92,23 @@ def test_one_spelling(answer, spelling):
         ("1/0", "1", None),
         ("2+2", "4", None),
         ("(1,200)", "1200", None),
-    ],
-)
-def test_what_the_spelling_tells(answer, label, equal):
-    assert by_text(answer, label, reduced=True) is equal
+    ]
+    for answer, label, equal in cases:
+        with case(answer, label):
+            assert by_text(answer, label, reduced=True) is equal
 
 
 def test_fractions_that_are_not_reduced_can_be_allowed():
     assert by_text("2/4", "1/2", reduced=False)
 
 
-@pytest.mark.parametrize(
-    ("label", "text"), [(42, "42"), (0.5, "0.5"), (r"so \boxed{7}", "7"), ("$x$", "x"), (" 4 ", "4")]
-)
-def test_labels_of_every_kind_are_read(label, text):
-    assert label_text(label) == text
+def test_labels_of_every_kind_are_read():
+    cases = [(42, "42"), (0.5, "0.5"), (r"so \boxed{7}", "7"), ("$x$", "x"), (" 4 ", "4")]
+    for label, text in cases:
+        assert label_text(label) == text, label
 
 
-@pytest.mark.parametrize("label", ["", " $ ", None, True, [4], float("nan")])
-def test_a_label_that_says_nothing_is_refused(label):
-    with pytest.raises(ValueError, match="is neither text nor a number"):
-        label_text(label)
+def test_a_label_that_says_nothing_is_refused():
+    for label in ["", " $ ", None, True, [4], float("nan")]:
+        with case(label), pytest.raises(ValueError, match="is neither text nor a number"):
+            label_text(label)

@@ -37,9 +37,8 @@ async def worth(response, label, **keys):
     return scores.value
 
 
-@pytest.mark.parametrize(
-    ("response", "label", "value"),
-    [
+async def test_what_spelling_tells_needs_no_process():
+    cases = [
         (r"\boxed{1}, no: \boxed{\frac{1}{2}}", "1/2", 1),
         (r"\boxed{0.5}", r"\frac12", 1),
         (r"\boxed{45^\circ}", 45, 1),
@@ -49,24 +48,21 @@ async def worth(response, label, **keys):
         (r"\boxed{}", "1/2", 0),
         (r"\fbox{7}", r"so it is \boxed{7}", 1),
         (r"\boxed{7}", 7.0, 1),
-    ],
-)
-async def test_what_spelling_tells_needs_no_process(response, label, value):
-    assert await worth(response, label) == value
+    ]
+    for response, label, value in cases:
+        assert await worth(response, label) == value, (response, label)
 
 
-@pytest.mark.parametrize(
-    ("response", "label", "value"),
-    [
+async def test_deepscaler_wants_an_answer_behind_the_thought():
+    cases = [
         (r"thinking</think> \boxed{0.5}", "1/2", 1),
         (r"###Response so \boxed{7}", 7, 1),
         (r"###Response so \boxed{7}", r"\boxed{7}", 1),
         (r"<think>\boxed{7}</think> 7", 7, 0),
         (r"\boxed{7}", 7, 0),
-    ],
-)
-async def test_deepscaler_wants_an_answer_behind_the_thought(response, label, value):
-    assert await worth(response, label, fn="deepscaler") == value
+    ]
+    for response, label, value in cases:
+        assert await worth(response, label, fn="deepscaler") == value, (response, label)
 
 
 @pytest.mark.slow

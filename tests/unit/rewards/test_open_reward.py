@@ -1,6 +1,7 @@
 """The `reward` section becomes a scorer, or one line that says what is wrong."""
 
 import pytest
+from cases import case
 
 from strop.config.tree import Reward
 from strop.errors import PluginError
@@ -30,9 +31,8 @@ async def test_a_function_of_mine_takes_its_options(tmp_path):
     assert await worth(Reward(fn=f"{tmp_path}/mine.py:f", options={"scale": 2}), "abc") == Scores(6.0)
 
 
-@pytest.mark.parametrize(
-    ("fn", "options", "message"),
-    [
+def test_a_wrong_section_is_one_line():
+    cases = [
         (
             "exat",
             {},
@@ -49,12 +49,12 @@ async def test_a_function_of_mine_takes_its_options(tmp_path):
             "reward.options.patern: Regex takes no such option; did you mean 'pattern'?",
         ),
         ("math:hypot", {}, "reward.options: hypot does not tell what it takes; wrap it in a def"),
-    ],
-)
-def test_a_wrong_section_is_one_line(fn, options, message):
-    with pytest.raises(PluginError) as caught:
-        open_rewards(Reward(fn=fn, options=options))
-    assert str(caught.value) == message
+    ]
+    for fn, options, message in cases:
+        with case(fn, options):
+            with pytest.raises(PluginError) as caught:
+                open_rewards(Reward(fn=fn, options=options))
+            assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from aiohttp import web
+from cases import case
 
 from strop.config.tree import Reward
 from strop.errors import PluginError, RewardFailed
@@ -65,29 +66,29 @@ async def test_a_server_that_is_down_or_busy_is_asked_again(status):
     assert len(asked) == 2
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 413, 302])
-async def test_a_server_that_refuses_is_not_asked_again(status):
-    async with judge(said("what?\nthat", status)) as (rewards, asked):
-        with pytest.raises(RewardFailed, match=rf"/judge: HTTP {status}: what\?$"):
-            await rewards.score(SAMPLE)
-    assert len(asked) == 1
+async def test_a_server_that_refuses_is_not_asked_again():
+    for status in [400, 401, 404, 413, 302]:
+        with case(status):
+            async with judge(said("what?\nthat", status)) as (rewards, asked):
+                with pytest.raises(RewardFailed, match=rf"/judge: HTTP {status}: what\?$"):
+                    await rewards.score(SAMPLE)
+            assert len(asked) == 1
 
 
-@pytest.mark.parametrize(
-    ("reply", "message"),
-    [
+async def test_what_is_no_reward_is_a_failure_and_says_what_it_was():
+    cases = [
         ("fine", "expected JSON, a number or a table of scores; got 'fine'"),
         ("x" * (1 << 20) + "x", "the reply is longer than 1 MiB"),
         ("null", "returned NoneType None; expected a finite number"),
         ("NaN", "returned nan; expected a finite number"),
         ('{"a": 1}', "name the one to train on in reward.score_key (a)"),
-    ],
-)
-async def test_what_is_no_reward_is_a_failure_and_says_what_it_was(reply, message):
-    async with judge(said(reply), retries=0) as (rewards, _):
-        with pytest.raises(RewardFailed) as caught:
-            await rewards.score(SAMPLE)
-    assert message in str(caught.value)
+    ]
+    for reply, message in cases:
+        with case(reply):
+            async with judge(said(reply), retries=0) as (rewards, _):
+                with pytest.raises(RewardFailed) as caught:
+                    await rewards.score(SAMPLE)
+            assert message in str(caught.value)
 
 
 async def test_a_small_reply_that_would_unpack_to_a_huge_one_is_not_unpacked():
@@ -125,10 +126,11 @@ async def test_a_label_that_has_no_json_form_is_a_failure():
     assert asked == []
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://host/x", "host/x", "http://", ""])
-def test_only_http_is_spoken(url):
-    with pytest.raises(PluginError, match="expected http://host… or https://host…"):
-        open_rewards(Reward(fn="remote", options={"url": url}))
+def test_only_http_is_spoken():
+    cases = ["file:///etc/passwd", "ftp://host/x", "host/x", "http://", ""]
+    for url in cases:
+        with case(url), pytest.raises(PluginError, match="expected http://host… or https://host…"):
+            open_rewards(Reward(fn="remote", options={"url": url}))
 
 
 def test_slimes_name_is_known():

@@ -3,6 +3,7 @@
 import doctest
 
 import pytest
+from cases import case
 
 from strop.rewards import rules
 from strop.rewards.rules import Format, Regex, exact, first_number
@@ -17,17 +18,14 @@ def test_the_examples_in_the_docstrings_hold():
     assert doctest.testmod(rules).failed == 0
 
 
-@pytest.mark.parametrize(
-    ("response", "label", "worth"),
-    [("4", "4", 1), (" 4\n", 4, 1), ("4", " 4 ", 1), ("4.", 4, 0), ("", "4", 0), ("Four", "four", 0)],
-)
-def test_exact(response, label, worth):
-    assert exact(sample(response, label)) == worth
+def test_exact():
+    cases = [("4", "4", 1), (" 4\n", 4, 1), ("4", " 4 ", 1), ("4.", 4, 0), ("", "4", 0), ("Four", "four", 0)]
+    for response, label, worth in cases:
+        assert exact(sample(response, label)) == worth, (response, label)
 
 
-@pytest.mark.parametrize(
-    ("response", "label", "worth"),
-    [
+def test_first_number():
+    cases = [
         ("It is 52.", 52, 1),
         ("38, or rather 52", 52, 0),
         ("1,234 apples", 1234, 1),
@@ -51,16 +49,17 @@ def test_exact(response, label, worth):
         ("٤", 4, 0),
         ("no number", 4, 0),
         ("9" * 30000, 9, 0),
-    ],
-)
-def test_first_number(response, label, worth):
-    assert first_number(sample(response, label)) == worth
+    ]
+    for response, label, worth in cases:
+        with case(response, label):
+            assert first_number(sample(response, label)) == worth
 
 
-@pytest.mark.parametrize("label", ["four", "", True, float("nan"), float("inf"), [4], "1e400", "52,17"])
-def test_a_label_that_is_no_number_fails_instead_of_scoring_0(label):
-    with pytest.raises(ValueError, match="is not a number"):
-        first_number(sample("4", label))
+def test_a_label_that_is_no_number_fails_instead_of_scoring_0():
+    cases = ["four", "", True, float("nan"), float("inf"), [4], "1e400", "52,17"]
+    for label in cases:
+        with case(label), pytest.raises(ValueError, match="is not a number"):
+            first_number(sample("4", label))
 
 
 @pytest.mark.parametrize("rule", [exact, first_number, Regex("a")])
@@ -69,9 +68,8 @@ def test_a_sample_without_a_label_fails_instead_of_scoring_0(rule):
         rule(sample("a"))
 
 
-@pytest.mark.parametrize(
-    ("rule", "response", "worth"),
-    [
+def test_regex():
+    cases = [
         (Regex(r"answer: (\w+)"), "the answer: blue, not red", 1),
         (Regex(r"answer: (\w+)"), "the answer: red", 0),
         (Regex(r"answer: (\w+)"), "blue", 0),
@@ -82,10 +80,10 @@ def test_a_sample_without_a_label_fails_instead_of_scoring_0(rule):
         (Regex("Sure", label=False), "Sure, here", 1),
         (Regex("Sure", label=False), "No", 0),
         (Regex("blue"), "blue" + "x" * 20_000, 0),
-    ],
-)
-def test_regex(rule, response, worth):
-    assert rule(sample(response, "blue")) == worth
+    ]
+    for rule, response, worth in cases:
+        with case(rule, response):
+            assert rule(sample(response, "blue")) == worth
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import case
 
 from strop.errors import InputError, RewardFailed
 from strop.rewards.base import RewardRefused
@@ -50,9 +51,8 @@ class Awaited:
         return worth
 
 
-@pytest.mark.parametrize(
-    ("fn", "worth"),
-    [
+async def test_numbers_of_every_kind_of_function_are_taken():
+    cases = [
         (lambda sample: 1, 1.0),
         (lambda sample: True, 1.0),
         (lambda sample: np.float32(0.5), 0.5),
@@ -64,12 +64,12 @@ class Awaited:
         (functools.partial(awaited), 0.5),
         (Awaited(), 0.5),
         (functools.partial(Awaited(), worth=2), 2.0),
-    ],
-)
-async def test_numbers_of_every_kind_of_function_are_taken(fn, worth):
-    scores = await scorer(fn).score(SAMPLE)
-    assert scores == Scores(worth)
-    assert type(scores.value) is float
+    ]
+    for place, (fn, worth) in enumerate(cases):
+        with case(place):
+            scores = await scorer(fn).score(SAMPLE)
+            assert scores == Scores(worth)
+            assert type(scores.value) is float
 
 
 async def test_a_torch_scalar_is_a_number():
@@ -85,9 +85,12 @@ async def test_named_scores_are_kept():
     assert scores == Scores(1.0, {"length": 2.0})
 
 
-@pytest.mark.parametrize(
-    ("returned", "message"),
-    [
+def giving(value):
+    return lambda sample: value
+
+
+async def test_what_is_no_number_fails_and_says_what_it_was():
+    cases = [
         (None, "returned NoneType None"),
         ("1", "returned str '1'"),
         ([0.0, 0.0], "returned list [0.0, 0.0]"),
@@ -97,16 +100,13 @@ async def test_named_scores_are_kept():
         (1j, "returned complex 1j"),
         (Scores(float("nan")), "Scores.value nan"),
         (Scores(1, {"a": None}), "'a' of Scores NoneType None"),
-    ],
-)
-async def test_what_is_no_number_fails_and_says_what_it_was(returned, message):
-    with pytest.raises(RewardFailed) as caught:
-        await scorer(lambda sample: returned).score(SAMPLE)
-    text = str(caught.value)
-    assert text.startswith("reward mine.py:f: ")
-    assert (
-        text.removeprefix("reward mine.py:f: ") == f"{message}; expected a finite number or Scores (calls: 1)"
-    )
+    ]
+    for returned, message in cases:
+        with case(returned):
+            with pytest.raises(RewardFailed) as caught:
+                await scorer(giving(returned)).score(SAMPLE)
+            line = f"reward mine.py:f: {message}; expected a finite number or Scores (calls: 1)"
+            assert str(caught.value) == line
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from cases import case
 
 from strop.config.load import load_config
 from strop.config.tree import Reward
@@ -91,9 +92,8 @@ async def test_when_one_part_fails_there_is_no_reward():
         await mixed.score(sample())
 
 
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
+def test_a_section_that_cannot_work_is_one_line():
+    cases = [
         (
             {"weights": {"exat": 1.0}},
             "reward.weights = 'exat': no such name; did you mean 'exact'? ("
@@ -135,12 +135,12 @@ async def test_when_one_part_fails_there_is_no_reward():
             {"fn": "ifbench"},
             "reward.fn = 'ifbench': not built in: its checks are a program that would be fetched and installed in the middle of a run; install them yourself and name a function of yours: file.py:name",
         ),
-    ],
-)
-def test_a_section_that_cannot_work_is_one_line(keys, message):
-    with pytest.raises(PluginError) as caught:
-        rewards(**keys)
-    assert str(caught.value) == message
+    ]
+    for keys, message in cases:
+        with case(keys):
+            with pytest.raises(PluginError) as caught:
+                rewards(**keys)
+            assert str(caught.value) == message
 
 
 def test_one_reward_beside_several_is_refused():
@@ -157,20 +157,19 @@ async def test_one_score_of_a_table_is_the_reward_and_its_notes_are_left_out():
     )
 
 
-@pytest.mark.parametrize(
-    ("fn", "key", "message"),
-    [
+async def test_a_score_that_is_not_there_lists_those_that_are():
+    cases = [
         ("mine.py:table", "scroe", "no score 'scroe' (reward.score_key); there are: score, acc"),
         ("mine.py:table", "pred", "score 'pred' is str '42'; expected a finite number or Scores"),
         ("mine.py:table", None, "name the one to train on in reward.score_key (score, acc)"),
         ("mine.py:length", "score", "returned int 2; expected a table of scores with 'score'"),
         ("dapo", "score2", "no score 'score2' (reward.score_key); there are: score, acc"),
-    ],
-)
-async def test_a_score_that_is_not_there_lists_those_that_are(fn, key, message):
-    with pytest.raises(RewardFailed) as caught:
-        await rewards(fn=fn, score_key=key).score(sample())
-    assert message in str(caught.value)
+    ]
+    for fn, key, message in cases:
+        with case(fn, key):
+            with pytest.raises(RewardFailed) as caught:
+                await rewards(fn=fn, score_key=key).score(sample())
+            assert message in str(caught.value)
 
 
 async def test_a_score_of_a_built_in_reward_can_be_chosen():
@@ -263,9 +262,8 @@ async def test_a_class_is_closed_with_the_run_whatever_its_close_does():
     await opened.close()
 
 
-@pytest.mark.parametrize(
-    ("fn", "label", "message"),
-    [
+def test_a_label_that_the_reward_cannot_compare_with_is_found_at_the_start():
+    cases = [
         ("exact", None, "has no label, which reward.fn = 'exact' compares with; add one, or name its field"),
         ("first_number", "four", "reward.fn = 'first_number': label 'four' is not a number"),
         ("gsm8k", "#### four", "reward.fn = 'gsm8k': label ends in '#### four', which is not a number"),
@@ -277,14 +275,14 @@ async def test_a_class_is_closed_with_the_run_whatever_its_close_does():
             "reward.fn = 'gpqa': label 12 is neither a letter, nor the index or the text of a choice",
         ),
         ("boxed_f1", None, "has no label, which reward.fn = 'boxed_f1' compares with"),
-    ],
-)
-def test_a_label_that_the_reward_cannot_compare_with_is_found_at_the_start(fn, label, message):
-    prompt = Prompt(id="rows.jsonl:7", messages="a", label=label)
-    with pytest.raises(DataError) as caught:
-        rewards(fn=fn).check_labels([prompt], where="prompts")
-    assert str(caught.value).startswith("prompts: rows.jsonl:7")
-    assert message in str(caught.value)
+    ]
+    for fn, label, message in cases:
+        with case(fn, label):
+            prompt = Prompt(id="rows.jsonl:7", messages="a", label=label)
+            with pytest.raises(DataError) as caught:
+                rewards(fn=fn).check_labels([prompt], where="prompts")
+            assert str(caught.value).startswith("prompts: rows.jsonl:7")
+            assert message in str(caught.value)
 
 
 def test_labels_are_checked_for_the_reward_of_each_prompt():

@@ -4,6 +4,7 @@ import asyncio
 
 import numpy as np
 import pytest
+from cases import case
 from scripted import LOGP, PROMPT, VERSION, Scripted, finished, finished_group, player_of
 
 from strop.envs.base import Observation, Step
@@ -102,15 +103,16 @@ async def test_a_later_turn_gets_what_is_left_of_the_budget():
     assert [r.sampling.max_tokens for r in engine.requests] == [60, 60 - NUM_CALL - NUM_TOOL]
 
 
-@pytest.mark.parametrize("max_tokens", range(1, NUM_CALL + NUM_TOOL + NUM_ANSWER + 2))
-async def test_response_with_tool_tokens_never_exceeds_the_budget(max_tokens):
-    sample, _ = await two_turns(max_tokens=max_tokens)
-    whole = rendered(*CONVERSATION)
-    assert sample.response_length <= max_tokens
-    assert sample.tokens == whole[: len(sample.tokens)]
-    is_whole = sample.tokens == whole
-    assert sample.status is (Status.COMPLETED if is_whole else Status.TRUNCATED)
-    assert is_whole == (max_tokens >= NUM_CALL + NUM_TOOL + NUM_ANSWER)
+async def test_response_with_tool_tokens_never_exceeds_the_budget():
+    for max_tokens in range(1, NUM_CALL + NUM_TOOL + NUM_ANSWER + 2):
+        with case(max_tokens):
+            sample, _ = await two_turns(max_tokens=max_tokens)
+            whole = rendered(*CONVERSATION)
+            assert sample.response_length <= max_tokens
+            assert sample.tokens == whole[: len(sample.tokens)]
+            is_whole = sample.tokens == whole
+            assert sample.status is (Status.COMPLETED if is_whole else Status.TRUNCATED)
+            assert is_whole == (max_tokens >= NUM_CALL + NUM_TOOL + NUM_ANSWER)
 
 
 async def test_no_token_left_after_the_tool_reply_is_truncated_without_it():
@@ -277,15 +279,16 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-async def test_fault_of_an_environment_ends_on_its_sample(fault, spies):
-    make_env, error = FAULTS[fault]
-    player = player_of(Scripted("a", "b"), make_env=make_env, timeout_s=0.02, max_turns=2)
-    sample = await finished(player)
-    assert (sample.status, sample.reward) == (Status.FAILED, None)
-    assert error in sample.error
-    assert "\n" not in sample.error
-    assert "close" in fault or all(spy.num_closed == 1 for spy in spies)
+async def test_fault_of_an_environment_ends_on_its_sample(spies):
+    for fault, (make_env, error) in FAULTS.items():
+        spies.clear()
+        with case(fault):
+            player = player_of(Scripted("a", "b"), make_env=make_env, timeout_s=0.02, max_turns=2)
+            sample = await finished(player)
+            assert (sample.status, sample.reward) == (Status.FAILED, None)
+            assert error in sample.error
+            assert "\n" not in sample.error
+            assert "close" in fault or all(spy.num_closed == 1 for spy in spies)
 
 
 async def test_fault_keeps_the_tokens_so_far_and_their_text():

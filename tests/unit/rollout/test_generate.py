@@ -4,6 +4,7 @@ import asyncio
 
 import numpy as np
 import pytest
+from cases import case
 from scripted import PROMPT, Noise, Scripted, finished, finished_group, player_of
 
 from strop.envs.single_turn import SingleTurn
@@ -140,10 +141,11 @@ def set_reward(reward):
     return after(change)
 
 
-@pytest.mark.parametrize("reward", [0.0, 0.25, True, np.float32(0.5), -3])
-async def test_reward_that_it_gives_wins(reward):
-    sample = await finished(player_of(Scripted("42"), generate=set_reward(reward)))
-    assert (sample.reward, sample.error) == (float(reward), None)
+async def test_reward_that_it_gives_wins():
+    for reward in [0.0, 0.25, True, np.float32(0.5), -3]:
+        with case(reward):
+            sample = await finished(player_of(Scripted("42"), generate=set_reward(reward)))
+            assert (sample.reward, sample.error) == (float(reward), None)
 
 
 async def test_scores_that_it_gives_are_kept():
@@ -226,14 +228,14 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-async def test_fault_of_generate_ends_on_its_sample(fault):
-    generate, error = FAULTS[fault]
-    engine = Scripted("42")
-    sample = await finished(player_of(engine, generate=generate, generate_timeout_s=0.02))
-    assert (sample.status, sample.reward) == (Status.FAILED, None)
-    assert error in sample.error
-    assert "\n" not in sample.error
+async def test_fault_of_generate_ends_on_its_sample():
+    for fault, (generate, error) in FAULTS.items():
+        with case(fault):
+            player = player_of(Scripted("42"), generate=generate, generate_timeout_s=0.02)
+            sample = await finished(player)
+            assert (sample.status, sample.reward) == (Status.FAILED, None)
+            assert error in sample.error
+            assert "\n" not in sample.error
 
 
 async def test_reward_given_before_a_fault_does_not_count():

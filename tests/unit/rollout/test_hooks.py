@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cases import case
 from scripted import PROMPT, Noise, Scripted, finished, finished_group, player_of
 
 from strop.errors import PluginError
@@ -150,9 +151,8 @@ def renumbers(sample):
     sample.index += 5
 
 
-@pytest.mark.parametrize(
-    ("fn", "error"),
-    [
+async def test_a_sample_that_can_no_longer_be_trained_was_a_traceback_later():
+    cases = [
         (empties, "a hook or the reward left other tokens than were drawn; of sample.sequence it may"),
         (swaps_a_token, "a hook or the reward left other tokens than were drawn"),
         (notes_an_object, "a hook or the reward left a sample.metadata: cannot be stored as JSON"),
@@ -160,15 +160,15 @@ def renumbers(sample):
         (forgets_metadata, "a hook or the reward left sample.metadata = None; expected a dict"),
         (fails_without_a_word, "a hook or the reward left sample.status = failed without a sample.error"),
         (renumbers, "a hook or the reward left another sample.index"),
-    ],
-)
-async def test_a_sample_that_can_no_longer_be_trained_was_a_traceback_later(fn, error):
-    as_hook = await finished(hooked(fn))
-    in_reward = await finished(hooked(reward=lambda sample: fn(sample) or 1.0))
-    for sample in (as_hook, in_reward):
-        assert (sample.status, sample.reward) == (Status.FAILED, None)
-        assert sample.error.startswith(error)
-    assert as_hook.index == in_reward.index
+    ]
+    for fn, error in cases:
+        with case(fn):
+            as_hook = await finished(hooked(fn))
+            in_reward = await finished(hooked(reward=lambda sample, fn=fn: fn(sample) or 1.0))
+            for sample in (as_hook, in_reward):
+                assert (sample.status, sample.reward) == (Status.FAILED, None)
+                assert sample.error.startswith(error)
+            assert as_hook.index == in_reward.index
 
 
 def test_what_one_sample_does_to_its_label_reaches_no_other():

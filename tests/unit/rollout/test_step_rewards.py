@@ -21,23 +21,21 @@ from strop.sample import STEP_ENDS, STEP_REWARDS, Group, Prompt, Sample, Scores,
 from strop.store.samples import read_samples, write_samples
 
 
-@pytest.mark.parametrize(
-    ("texts", "ends"),
-    [
-        pytest.param(["a", " b", "\n\n", "c", ""], [2, 4], id="a-token-of-its-own"),
-        pytest.param(["a", " b.\n\n", "c"], [1, 2], id="with-the-words-before"),
-        pytest.param(["a", "\n\nc", "d"], [1, 2], id="with-the-words-behind"),
-        pytest.param(["a", "\n", "\nc", "d"], [2, 3], id="over-two-tokens"),
-        pytest.param(["a\n\nb\n\nc", "d"], [0, 0, 1], id="two-steps-in-a-token"),
-        pytest.param(["a", "\n\n", "\n\n", " ", "\n\n", "b"], [1, 5], id="empty-steps-are-none"),
-        pytest.param(["a", "\n\n", ""], [2], id="separator-then-end-of-turn"),
-        pytest.param(["", "\n\n"], [], id="nothing-but-separators"),
-        pytest.param([], [], id="nothing"),
-    ],
-)
-def test_a_step_ends_with_the_token_that_completes_its_separator(texts: list[str], ends: list[int]) -> None:
-    assert step_ends(texts, "\n\n") == ends
-    assert len(split_steps("".join(texts), "\n\n")) == len(ends)
+def test_a_step_ends_with_the_token_that_completes_its_separator() -> None:
+    cases: list[tuple[str, list[str], list[int]]] = [
+        ("a token of its own", ["a", " b", "\n\n", "c", ""], [2, 4]),
+        ("with the words before", ["a", " b.\n\n", "c"], [1, 2]),
+        ("with the words behind", ["a", "\n\nc", "d"], [1, 2]),
+        ("over two tokens", ["a", "\n", "\nc", "d"], [2, 3]),
+        ("two steps in a token", ["a\n\nb\n\nc", "d"], [0, 0, 1]),
+        ("empty steps are none", ["a", "\n\n", "\n\n", " ", "\n\n", "b"], [1, 5]),
+        ("separator then end of turn", ["a", "\n\n", ""], [2]),
+        ("nothing but separators", ["", "\n\n"], []),
+        ("nothing", [], []),
+    ]
+    for name, texts, ends in cases:
+        assert step_ends(texts, "\n\n") == ends, name
+        assert len(split_steps("".join(texts), "\n\n")) == len(ends), name
 
 
 def test_bytes_of_one_character_are_one_place() -> None:

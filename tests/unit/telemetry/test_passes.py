@@ -3,14 +3,14 @@
 import itertools
 
 import pytest
+from cases import case
 
 from strop.telemetry.metrics import Grouped, Mean
 from strop.telemetry.passes import figure, ks, pass_at
 
 
-@pytest.mark.parametrize(
-    ("k", "samples", "passed", "expected"),
-    [
+def test_worked_numbers():
+    cases = [
         (1, 4, 1, 1 / 4),
         (2, 4, 1, 1 / 2),
         (4, 4, 1, 1.0),
@@ -18,10 +18,10 @@ from strop.telemetry.passes import figure, ks, pass_at
         (5, 10, 0, 0.0),
         (8, 10, 3, 1.0),
         (100, 200, 1, 0.5),
-    ],
-)
-def test_worked_numbers(k, samples, passed, expected):
-    assert pass_at(k, samples=samples, passed=passed) == pytest.approx(expected, abs=1e-12)
+    ]
+    for k, samples, passed, expected in cases:
+        with case(k, samples, passed):
+            assert pass_at(k, samples=samples, passed=passed) == pytest.approx(expected, abs=1e-12)
 
 
 def test_it_is_the_mean_over_every_choice_of_k_samples():

@@ -2,6 +2,7 @@ import itertools
 import math
 
 import pytest
+from cases import case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,23 +27,25 @@ def record_of(samples):
     return {"x/per_token": Mean.of(values), "x/per_rollout": Mean.of(values, weights)}
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_mean_does_not_depend_on_how_its_tokens_are_spread_over_ranks(layout):
-    values = reduce(record_of([SAMPLES[i] for i in rank]) for rank in layout)
-    assert values["x/per_rollout"] == pytest.approx(8.0, abs=1e-12)
-    assert values["x/per_token"] == pytest.approx(6.5, abs=1e-12)
+def test_a_mean_does_not_depend_on_how_its_tokens_are_spread_over_ranks():
+    for layout in LAYOUTS:
+        with case(layout):
+            values = reduce(record_of([SAMPLES[i] for i in rank]) for rank in layout)
+            assert values["x/per_rollout"] == pytest.approx(8.0, abs=1e-12)
+            assert values["x/per_token"] == pytest.approx(6.5, abs=1e-12)
 
 
-@pytest.mark.parametrize(("dp", "cp"), list(itertools.product([1, 2, 4], repeat=2)))
-def test_a_mean_per_response_is_the_same_for_every_data_and_context_parallel_split(dp, cp):
-    responses = [[value * scale for value in range(1, 9)] for scale in (1, 10, 100, 1000)]
-    ranks = [
-        {"x/mean": Mean.of(part, [1 / 8] * len(part))}
-        for replica in range(dp)
-        for shard in range(cp)
-        for part in [[x for r in responses[replica::dp] for x in r[shard::cp]]]
-    ]
-    assert reduce(ranks)["x/mean"] == pytest.approx(1249.875, abs=1e-9)
+def test_a_mean_per_response_is_the_same_for_every_data_and_context_parallel_split():
+    for dp, cp in itertools.product([1, 2, 4], repeat=2):
+        with case(dp, cp):
+            responses = [[value * scale for value in range(1, 9)] for scale in (1, 10, 100, 1000)]
+            ranks = [
+                {"x/mean": Mean.of(part, [1 / 8] * len(part))}
+                for replica in range(dp)
+                for shard in range(cp)
+                for part in [[x for r in responses[replica::dp] for x in r[shard::cp]]]
+            ]
+            assert reduce(ranks)["x/mean"] == pytest.approx(1249.875, abs=1e-9)
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12), st.integers(1, 4))
@@ -88,20 +91,19 @@ def test_a_name_has_a_station_and_a_noun(name):
         reduce([{name: Sum(1)}])
 
 
-@pytest.mark.parametrize(
-    "name", ["time/train", "perf/bound", "rollout/tokens_per_s", "wall_s", "peak_rss_gib"]
-)
-def test_times_speeds_and_memory_are_told_from_results(name):
-    assert is_timing(name)
+def test_times_speeds_and_memory_are_told_from_results():
+    cases = ["time/train", "perf/bound", "rollout/tokens_per_s", "wall_s", "peak_rss_gib"]
+    for name in cases:
+        assert is_timing(name), name
 
 
-@pytest.mark.parametrize(
-    "name", ["reward/mean", "train/loss", "rollout/response_tokens", "step", "train/clips"]
-)
-def test_results_are_not_timings(name):
-    assert not is_timing(name)
+def test_results_are_not_timings():
+    cases = ["reward/mean", "train/loss", "rollout/response_tokens", "step", "train/clips"]
+    for name in cases:
+        assert not is_timing(name), name
 
 
-@pytest.mark.parametrize("name", ["Accuracy", "Format OK", "genauigkeit-größe", "a/B", "two\nlines"])
-def test_a_score_with_a_capital_or_a_space_in_its_name_ended_the_run(name):
-    assert reduce([{f"reward/score/{name}": Mean(3, 2)}]) == {f"reward/score/{name}": 1.5}
+def test_a_score_with_a_capital_or_a_space_in_its_name_ended_the_run():
+    cases = ["Accuracy", "Format OK", "genauigkeit-größe", "a/B", "two\nlines"]
+    for name in cases:
+        assert reduce([{f"reward/score/{name}": Mean(3, 2)}]) == {f"reward/score/{name}": 1.5}, name
