@@ -36,9 +36,10 @@ def test_what_is_raised_inside_comes_out_as_the_kind_of_the_boundary():
     assert out.__cause__ is error
 
 
-@pytest.mark.parametrize("error", [ConfigError("a"), EngineFailed("b"), GenerateFailed("c"), StropError("d")])
-def test_an_error_of_strops_own_passes_as_it_is(error):
-    assert raised_through(error) is error
+def test_an_error_of_strops_own_passes_as_it_is():
+    cases = [ConfigError("a"), EngineFailed("b"), GenerateFailed("c"), StropError("d")]
+    for error in cases:
+        assert raised_through(error) is error, error
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3), asyncio.CancelledError()])

@@ -26,17 +26,15 @@ def drawn(seeds, positions) -> np.ndarray:
     return uniforms(np.array(seeds, np.uint64), np.array(positions, np.int64))
 
 
-@pytest.mark.parametrize(
-    ("path", "seed"),
-    [
+def test_seeds_are_what_they_have_always_been():
+    cases = [
         ((0,), 8493733112532773764),
         ((0, "sample"), 10502785926564565499),
         ((0, "sample", 0, 0, 0), 11503933373282222826),
         ((7, "eval/numbers", 0, 12, 3), 6394580437236241706),
-    ],
-)
-def test_seeds_are_what_they_have_always_been(path, seed):
-    assert derive(*path) == seed
+    ]
+    for path, seed in cases:
+        assert derive(*path) == seed, path
 
 
 def test_every_part_of_the_path_counts():

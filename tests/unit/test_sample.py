@@ -95,18 +95,17 @@ def test_routed_experts_of_a_later_reply_take_the_place_of_the_rows_from_their_s
     assert sample.extras["routed_experts"][:, 0, 0].tolist() == [0, 1, 1, 1]
 
 
-@pytest.mark.parametrize(
-    ("reason", "status"),
-    [
+def test_finish_reason_sets_the_status_and_an_unknown_one_leaves_it():
+    cases = [
         ("stop", Status.COMPLETED),
         ("length", Status.TRUNCATED),
         ("abort", Status.ABORTED),
         ("of its own", Status.PENDING),
-    ],
-)
-def test_finish_reason_sets_the_status_and_an_unknown_one_leaves_it(reason, status):
-    sample = grown({**ONE, "meta_info": {"finish_reason": {"type": reason}}})
-    assert sample.status is status
+    ]
+    for reason, status in cases:
+        with case(reason):
+            sample = grown({**ONE, "meta_info": {"finish_reason": {"type": reason}}})
+            assert sample.status is status
 
 
 @pytest.mark.parametrize("meta_info", [{"finish_reason": None}, {}, None])

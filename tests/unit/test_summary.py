@@ -77,17 +77,15 @@ def test_speeds_are_tokens_over_the_seconds_of_their_station():
     assert times == {"rollout": 2.0, "train": 4.0, "sync": 0.5, "step": 6.0}
 
 
-@pytest.mark.parametrize(
-    ("keys", "name"),
-    [
+def test_what_cannot_be_told_is_null():
+    cases = [
         ({"report": report_of(seconds=0.0)}, "rollout/tokens_per_s"),
         ({"split": {}}, "train/tokens_per_s"),
         ({"split": {"train": 0.0}}, "train/tokens_per_s"),
         ({"report": report_of()}, "rollout/reward_before_filter"),
-    ],
-)
-def test_what_cannot_be_told_is_null(keys, name):
-    assert record_of(**keys)[name] is None
+    ]
+    for keys, name in cases:
+        assert record_of(**keys)[name] is None, keys
 
 
 def test_accuracy_before_the_filter_is_beside_that_of_the_kept():

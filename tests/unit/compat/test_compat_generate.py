@@ -219,9 +219,8 @@ def test_a_signature_that_is_none_of_slimes_is_refused(tiny_dir, fn):
     )
 
 
-@pytest.mark.parametrize(
-    ("where", "message"),
-    [
+def test_a_wrong_path_is_one_line():
+    cases = [
         ("nowhere.py", "no file"),
         (
             str(EXAMPLE.with_name("reward.py")),
@@ -229,13 +228,13 @@ def test_a_signature_that_is_none_of_slimes_is_refused(tiny_dir, fn):
         ),
         ("no.such.module.fn", "no module 'no'"),
         (f"{EXAMPLE}:genrate", "did you mean 'generate'?"),
-    ],
-)
-def test_a_wrong_path_is_one_line(where, message):
-    with pytest.raises(PluginError) as caught:
-        load(f"slime:{where}", key="rollout.generate")
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    ]
+    for where, message in cases:
+        with case(where):
+            with pytest.raises(PluginError) as caught:
+                load(f"slime:{where}", key="rollout.generate")
+            assert message in str(caught.value)
+            assert "\n" not in str(caught.value)
 
 
 def test_a_file_alone_names_the_function_that_is_called_like_it(tmp_path):

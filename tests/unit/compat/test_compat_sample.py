@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cases import case
 
 from strop.compat.sample import Sample
 from strop.sample import Prompt
@@ -62,12 +63,10 @@ def test_an_unknown_key_stays_as_an_attribute():
     assert Sample.from_dict({"prompt": "p", "mine": 3}).mine == 3
 
 
-@pytest.mark.parametrize(
-    ("reason", "status"),
-    [("stop", "completed"), ("length", "truncated"), ("abort", "aborted"), ("tool", "pending")],
-)
-def test_finish_reasons_are_statuses_and_unknown_ones_change_nothing(reason, status):
-    assert grown(meta_info={"finish_reason": {"type": reason}}).status == Sample.Status(status)
+def test_finish_reasons_are_statuses_and_unknown_ones_change_nothing():
+    cases = [("stop", "completed"), ("length", "truncated"), ("abort", "aborted"), ("tool", "pending")]
+    for reason, status in cases:
+        assert grown(meta_info={"finish_reason": {"type": reason}}).status == Sample.Status(status), reason
 
 
 def test_finish_reasons_can_be_left_alone():
@@ -131,20 +130,19 @@ def test_routed_experts_must_fit_the_tokens():
     assert (sample.tokens, sample.response_length) == ([0, 1, 2], 1)
 
 
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
+def test_log_probs_that_do_not_fit_change_nothing():
+    cases = [
         ({"tokens": [1]}, "1 trainable tokens need log_probs"),
         ({"tokens": [1], "log_probs": [-0.1, -0.2]}, "1 tokens with 2 log_probs"),
         ({"tokens": [1], "log_probs": [-0.1], "trainable": False}, "not trainable take no log_probs"),
         ({"tokens": [1], "log_probs": [0.5]}, "behavior must be a log-prob"),
-    ],
-)
-def test_log_probs_that_do_not_fit_change_nothing(keys, message):
-    sample = Sample(tokens=[0])
-    with pytest.raises(ValueError, match=message):
-        sample.append_response_tokens(**keys)
-    assert (sample.tokens, sample.response_length, sample.loss_mask) == ([0], 0, None)
+    ]
+    for keys, message in cases:
+        with case(keys):
+            sample = Sample(tokens=[0])
+            with pytest.raises(ValueError, match=message):
+                sample.append_response_tokens(**keys)
+            assert (sample.tokens, sample.response_length, sample.loss_mask) == ([0], 0, None)
 
 
 def test_a_mask_grows_with_the_tokens():

@@ -3,7 +3,6 @@
 from functools import reduce
 from pathlib import Path
 
-import pytest
 from cases import case
 
 from strop.config.algo_rules import advice
@@ -94,17 +93,15 @@ def test_another_recipe_over_a_stored_run_brings_its_own_keys() -> None:
     assert (again.config.algo.policy_loss, again.config.algo.advantage) == ("clip", "leave_one_out")
 
 
-@pytest.mark.parametrize(
-    ("slimes", "own"),
-    [
+def test_slimes_estimators_are_recipes() -> None:
+    cases = [
         ("gspo", "gspo"),
         ("ppo", "ppo"),
         ("reinforce_plus_plus", "reinforce_pp"),
         ("reinforce_plus_plus_baseline", "reinforce_pp_baseline"),
-    ],
-)
-def test_slimes_estimators_are_recipes(slimes: str, own: str) -> None:
-    assert load(f"--advantage-estimator {slimes}").config.algo.type == own
+    ]
+    for slimes, own in cases:
+        assert load(f"--advantage-estimator {slimes}").config.algo.type == own, slimes
 
 
 def test_slimes_flags_set_the_keys_of_the_loss() -> None:
@@ -133,10 +130,10 @@ def test_k1_as_a_loss_is_said_to_be_noise() -> None:
     assert not list(advice(load("--algo.kl_loss_coef 0.1").config))
 
 
-@pytest.mark.parametrize(
-    "more", ["", "--algo.teacher.model tiny", "--env.type calculator", "--algo.type dpo"]
-)
-def test_a_run_without_reward_and_teacher_is_said_to_learn_nothing(more: str) -> None:
-    flags = more if "dpo" in more else f"--reward.fn none {more}"
-    told = list(advice(load(flags).config))
-    assert [("nothing is learnt" in note) for note in told] == ([] if more else [True])
+def test_a_run_without_reward_and_teacher_is_said_to_learn_nothing() -> None:
+    cases = ["", "--algo.teacher.model tiny", "--env.type calculator", "--algo.type dpo"]
+    for more in cases:
+        with case(more):
+            flags = more if "dpo" in more else f"--reward.fn none {more}"
+            told = list(advice(load(flags).config))
+            assert [("nothing is learnt" in note) for note in told] == ([] if more else [True])

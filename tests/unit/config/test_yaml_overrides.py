@@ -1,6 +1,7 @@
 """A second run file, in YAML, is validated with everything else, and not put over what was."""
 
 import pytest
+from cases import case
 
 from strop.config.load import load_config
 from strop.errors import ConfigError
@@ -18,9 +19,8 @@ def load(tmp_path):
     return loaded
 
 
-@pytest.mark.parametrize(
-    ("yaml", "message"),
-    [
+def test_what_yaml_overrides_is_validated_too(load):
+    cases = [
         (
             "rollout: {batch_size: 3}",
             r"rollout.batch_size = 3 \(.*more.yaml:1\) .* but train.batch_size = 64",
@@ -28,11 +28,10 @@ def load(tmp_path):
         ("rollout: {batch_sise: 8}", r"more.yaml:1: .*batch_sise.* did you mean"),
         ("rollout: {temperature: -1}", "more.yaml:1: rollout.temperature = -1.* must be more than 0"),
         ("rollout: {temperature: hot}", "more.yaml:1: rollout.temperature = .* must be a number"),
-    ],
-)
-def test_what_yaml_overrides_is_validated_too(load, yaml, message):
-    with pytest.raises(ConfigError, match=message):
-        load(yaml)
+    ]
+    for yaml, message in cases:
+        with case(yaml), pytest.raises(ConfigError, match=message):
+            load(yaml)
 
 
 def test_what_follows_from_a_value_follows_from_the_one_in_yaml(load):

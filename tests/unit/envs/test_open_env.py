@@ -1,6 +1,7 @@
 """The `env` section becomes a factory, or one line that says what is wrong."""
 
 import pytest
+from cases import case
 
 from strop.config.tree import Env
 from strop.envs.calculator import Calculator
@@ -19,9 +20,8 @@ def test_built_ins_are_made_anew_for_each_sample(name, made):
     assert one is not two
 
 
-@pytest.mark.parametrize(
-    ("section", "message"),
-    [
+def test_a_wrong_section_is_one_line():
+    cases = [
         ({"type": "calculater"}, "env.type = 'calculater': no such name; did you mean 'calculator'?"),
         (
             {"type": "calculator", "options": {"roll": "user"}},
@@ -35,25 +35,24 @@ def test_built_ins_are_made_anew_for_each_sample(name, made):
             {"type": "single_turn", "options": {"role": "user"}},
             "env.options.role: SingleTurn takes no such option",
         ),
-    ],
-)
-def test_a_wrong_section_is_one_line(section, message):
-    with pytest.raises(PluginError) as caught:
-        open_env(Env(**section))
-    assert message in str(caught.value)
+    ]
+    for section, message in cases:
+        with case(section):
+            with pytest.raises(PluginError) as caught:
+                open_env(Env(**section))
+            assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
+def test_what_is_no_environment_is_told_at_the_start(tmp_path):
+    cases = [
         (f"class E:\n{METHODS}", "E has no method 'close', which an Environment needs"),
         (f"class E:\n{METHODS}    def close(self): ...\n", "E.close must be `async def`"),
         ("def E(): return 3\n", "int has no method 'start'"),
         ("def E(): raise KeyError('no')\n", "mine.py:1: KeyError: 'no'"),
-    ],
-)
-def test_what_is_no_environment_is_told_at_the_start(tmp_path, body, message):
-    (tmp_path / "mine.py").write_text(body)
-    with pytest.raises(PluginError) as caught:
-        open_env(Env(type=f"{tmp_path}/mine.py:E"))
-    assert message in str(caught.value)
+    ]
+    for body, message in cases:
+        with case(body):
+            (tmp_path / "mine.py").write_text(body)
+            with pytest.raises(PluginError) as caught:
+                open_env(Env(type=f"{tmp_path}/mine.py:E"))
+            assert message in str(caught.value)

@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from cases import case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -96,19 +97,17 @@ def test_end_of_an_epoch_is_the_start_of_the_next():
     assert (source.state()["epoch"], source.state()["offset"]) == (1, 0)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_position_in_other_data_or_another_order_is_refused():
+    cases = [
         DatasetSource(rows(5), shuffle=True, seed=0),
         DatasetSource(rows(4)[::-1], shuffle=True, seed=0),
         DatasetSource(rows(4), shuffle=True, seed=1),
         DatasetSource(rows(4), shuffle=False, seed=0),
-    ],
-)
-def test_position_in_other_data_or_another_order_is_refused(other):
+    ]
     state = DatasetSource(rows(4), shuffle=True, seed=0).state()
-    with pytest.raises(DataError, match="saved position belongs to other prompts"):
-        other.restore(state)
+    for other in cases:
+        with case(other.state()), pytest.raises(DataError, match="saved position belongs to other prompts"):
+            other.restore(dict(state))
 
 
 def test_a_corrected_label_keeps_the_position():
@@ -116,15 +115,13 @@ def test_a_corrected_label_keeps_the_position():
     DatasetSource(rows(4, label=object()), shuffle=True, seed=0).restore(state)
 
 
-@pytest.mark.parametrize(
-    ("prompts", "message"),
-    [
+def test_prompts_that_cannot_be_trained_on_are_refused():
+    cases = [
         ([], "holds no prompts"),
         (rows(2) + rows(1), "two prompts have the id 'data.jsonl:0'"),
         ([Prompt(id="p", messages="a", media=("x.png",))], "Prompt.media = .* not supported yet"),
         ([Prompt(id="p", messages="a", sampling=Sampling(4))], "Prompt.sampling = .* not supported yet"),
-    ],
-)
-def test_prompts_that_cannot_be_trained_on_are_refused(prompts, message):
-    with pytest.raises(DataError, match=message):
-        DatasetSource(prompts, shuffle=False, seed=0)
+    ]
+    for prompts, message in cases:
+        with case(prompts), pytest.raises(DataError, match=message):
+            DatasetSource(prompts, shuffle=False, seed=0)

@@ -128,11 +128,12 @@ def test_a_key_of_an_eval_set_wins_and_one_that_is_unset_does_not_hide_the_runs(
     assert (own.messages, own.label, own.tools) == ("q", "g", ({"name": "t"},))
 
 
-@pytest.mark.parametrize("kind", ["jsonl.gz", "parquet", "saved", "shards"])
-def test_an_eval_set_takes_every_format_and_slices(tables, kind):
-    path = tables(kind, [{"prompt": str(i)} for i in range(9)])
-    rows = open_eval_set(EvalSet(name="held", files=[f"{path}@[-4:]"], n=2), Prompts())
-    assert [p.messages for p in rows] == ["5", "6"]
+def test_an_eval_set_takes_every_format_and_slices(tables):
+    for kind in ["jsonl.gz", "parquet", "saved", "shards"]:
+        with case(kind):
+            path = tables(kind, [{"prompt": str(i)} for i in range(9)])
+            rows = open_eval_set(EvalSet(name="held", files=[f"{path}@[-4:]"], n=2), Prompts())
+            assert [p.messages for p in rows] == ["5", "6"]
 
 
 def test_two_eval_rows_with_the_same_text_stay_two(tmp_path):

@@ -168,9 +168,8 @@ def test_a_directory_of_one_table_in_many_files_is_read_in_their_order(tmp_path)
     assert [p.messages for p in read(tmp_path)] == ["0", "1"]
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
+def test_other_formats_are_refused_by_name_with_the_way_out(tmp_path):
+    cases = [
         ("a.csv", ".csv files are not read; write the rows as JSONL or Parquet; JSONL (also .gz) and"),
         ("a.csv.gz", ".gz files are not read; write the rows as JSONL or Parquet"),
         ("a.zst", ".zst files are not read; decompress it"),
@@ -178,13 +177,13 @@ def test_a_directory_of_one_table_in_many_files_is_read_in_their_order(tmp_path)
             "a.arrow",
             ".arrow files are not read; name the directory that `datasets` saved, with its state.json",
         ),
-    ],
-)
-def test_other_formats_are_refused_by_name_with_the_way_out(tmp_path, name, message):
-    (tmp_path / name).write_text("x")
-    with pytest.raises(DataError) as caught:
-        read(tmp_path / name)
-    assert str(caught.value).startswith(f"prompts.files = '{tmp_path / name}': {message}")
+    ]
+    for name, message in cases:
+        with case(name):
+            (tmp_path / name).write_text("x")
+            with pytest.raises(DataError) as caught:
+                read(tmp_path / name)
+            assert str(caught.value).startswith(f"prompts.files = '{tmp_path / name}': {message}")
 
 
 def test_a_directory_without_data_says_where_there_is_some(tables, tmp_path):

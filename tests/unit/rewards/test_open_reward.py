@@ -13,17 +13,15 @@ async def worth(section, response, label=None):
     return await open_rewards(section).score(Sample(index=0, group_id=0, response=response, label=label))
 
 
-@pytest.mark.parametrize(
-    ("fn", "options", "response"),
-    [
+async def test_every_built_in_scores():
+    cases = [
         ("exact", {}, "4"),
         ("first_number", {}, "it is 4"),
         ("regex", {"pattern": r"is (\d)"}, "it is 4"),
         ("format", {"pattern": "it.*"}, "it is 4"),
-    ],
-)
-async def test_every_built_in_scores(fn, options, response):
-    assert await worth(Reward(fn=fn, options=options), response, 4) == Scores(1.0)
+    ]
+    for fn, options, response in cases:
+        assert await worth(Reward(fn=fn, options=options), response, 4) == Scores(1.0), (fn, options)
 
 
 async def test_a_function_of_mine_takes_its_options(tmp_path):

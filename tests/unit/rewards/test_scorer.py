@@ -109,19 +109,18 @@ async def test_what_is_no_number_fails_and_says_what_it_was():
             assert str(caught.value) == line
 
 
-@pytest.mark.parametrize(
-    ("returned", "message"),
-    [
+async def test_what_cannot_even_be_looked_at_fails_its_sample_and_not_the_run():
+    cases = [
         (10**400, "OverflowError: int too large to convert to float"),
         (Scores(1.0, steps=Steps(None, ".")), "TypeError: 'NoneType' object is not iterable"),
         (Scores(1.0, steps=Steps((1.0,), "")), "Steps.separator is str ''; expected the text behind a step"),
         (Scores(1.0, None), "AttributeError: 'NoneType' object has no attribute 'items'"),
-    ],
-)
-async def test_what_cannot_even_be_looked_at_fails_its_sample_and_not_the_run(returned, message):
-    with pytest.raises(RewardFailed) as caught:
-        await scorer(lambda sample: returned).score(SAMPLE)
-    assert str(caught.value) == f"reward mine.py:f: {message} (calls: 1)"
+    ]
+    for returned, message in cases:
+        with case(returned):
+            with pytest.raises(RewardFailed) as caught:
+                await scorer(giving(returned)).score(SAMPLE)
+            assert str(caught.value) == f"reward mine.py:f: {message} (calls: 1)"
 
 
 def test_a_reward_that_waited_for_places_in_one_event_loop_waits_for_them_in_the_next():

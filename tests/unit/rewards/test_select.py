@@ -227,9 +227,9 @@ async def test_a_group_is_scored_in_one_call_in_order(fn, scores):
     assert await opened.score(GROUP[0]) == scores[0]
 
 
-@pytest.mark.parametrize(
-    ("fn", "message"),
-    [
+async def test_a_group_function_that_returns_something_else_fails_and_is_never_0():
+    """Known faults G8, H4."""
+    cases = [
         ("short", "reward mine.py:short: returned 1 rewards for 3 samples"),
         ("one", "reward mine.py:one: returned float 1.0; expected a list of 3 rewards"),
         (
@@ -237,13 +237,12 @@ async def test_a_group_is_scored_in_one_call_in_order(fn, scores):
             "reward mine.py:holes: sample 2 of 3: got NoneType None; expected a finite number or Scores",
         ),
         ("length", "reward mine.py:length: AttributeError"),
-    ],
-)
-async def test_a_group_function_that_returns_something_else_fails_and_is_never_0(fn, message):
-    """Known faults G8, H4."""
-    with pytest.raises(RewardFailed) as caught:
-        await rewards(fn=f"mine.py:{fn}", group=True).score_group(GROUP)
-    assert str(caught.value).startswith(message)
+    ]
+    for fn, message in cases:
+        with case(fn):
+            with pytest.raises(RewardFailed) as caught:
+                await rewards(fn=f"mine.py:{fn}", group=True).score_group(GROUP)
+            assert str(caught.value).startswith(message)
 
 
 async def test_group_functions_and_built_ins_mix_by_weight():
@@ -298,17 +297,16 @@ def test_labels_are_checked_for_the_reward_of_each_prompt():
         )
 
 
-@pytest.mark.parametrize(
-    "keys",
-    [
+def test_rewards_that_read_no_label_need_none():
+    cases = [
         {"fn": "regex", "options": {"pattern": "a", "label": False}},
         {"fn": "format", "options": {"pattern": "a"}},
         {"fn": "random"},
         {"fn": "mine.py:length"},
-    ],
-)
-def test_rewards_that_read_no_label_need_none(keys):
-    rewards(**keys).check_labels([Prompt(id="p", messages="a")], where="prompts")
+    ]
+    for keys in cases:
+        with case(keys):
+            rewards(**keys).check_labels([Prompt(id="p", messages="a")], where="prompts")
 
 
 async def test_chance_is_a_function_of_the_sample_alone():

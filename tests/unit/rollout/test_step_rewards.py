@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import case
 from scripted import PROMPT, Scripted, finished, finished_group, player_of
 
 from strop.algo import step_credit
@@ -80,11 +81,12 @@ def test_a_step_that_is_worth_no_number_is_a_failure(scores: Scores, message: st
         checked(scores, "reward mine")
 
 
-@pytest.mark.parametrize(("worth", "value"), [("min", 0.6), ("prod", 0.432), ("last", 0.6), ("sum", 2.3)])
-def test_a_response_is_worth_what_is_made_of_its_steps(worth: str, value: float) -> None:
-    made = scores_of_steps([0.9, 0.8, 0.6], separator="\n", worth=worth, named={"x": 1.0})  # type: ignore[arg-type]
-    assert made.value == pytest.approx(value)
-    assert made.named == {"x": 1.0}
+def test_a_response_is_worth_what_is_made_of_its_steps() -> None:
+    for worth, value in [("min", 0.6), ("prod", 0.432), ("last", 0.6), ("sum", 2.3)]:
+        with case(worth):
+            made = scores_of_steps([0.9, 0.8, 0.6], separator="\n", worth=worth, named={"x": 1.0})  # type: ignore[arg-type]
+            assert made.value == pytest.approx(value)
+            assert made.named == {"x": 1.0}
 
 
 class Paying:

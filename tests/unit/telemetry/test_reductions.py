@@ -85,10 +85,10 @@ def test_one_name_has_one_reduction():
         reduce([{"x/a": Sum(1)}, {"x/a": Max(1)}])
 
 
-@pytest.mark.parametrize("name", ["reward", "Reward/mean", "reward/", "/mean"])
-def test_a_name_has_a_station_and_a_noun(name):
-    with pytest.raises(ValueError, match="expected station/noun"):
-        reduce([{name: Sum(1)}])
+def test_a_name_has_a_station_and_a_noun():
+    for name in ["reward", "Reward/mean", "reward/", "/mean"]:
+        with case(name), pytest.raises(ValueError, match="expected station/noun"):
+            reduce([{name: Sum(1)}])
 
 
 def test_times_speeds_and_memory_are_told_from_results():

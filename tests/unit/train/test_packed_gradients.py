@@ -110,28 +110,17 @@ def largest_difference(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -
     return max(float((a[n] - b[n]).abs().max()) for n in a) / scale
 
 
-AGGREGATIONS = ("token_mean", "seq_mean_token_mean", "seq_sum_const")
+def others_slow(first, *others):
+    return [first, *(pytest.param(each, marks=pytest.mark.slow) for each in others)]
 
 
-def some_by_default(rows, kept):
-    """Every row; those that are not `kept` are slow."""
-    return [row if row in kept else pytest.param(*row, marks=pytest.mark.slow) for row in rows]
-
-
-@pytest.mark.parametrize(
-    ("aggregation", "max_tokens"),
-    some_by_default(
-        list(itertools.product(AGGREGATIONS, (10_000, 40, 12, 1))),
-        kept=[("token_mean", 10_000), ("seq_mean_token_mean", 12), ("seq_sum_const", 40), ("token_mean", 1)],
-    ),
-)
-def test_packed_gradient_equals_one_sample_at_a_time(tiny, batch, aggregation, max_tokens):
+@pytest.mark.parametrize("aggregation", others_slow("token_mean", "seq_mean_token_mean", "seq_sum_const"))
+def test_packed_gradient_equals_one_sample_at_a_time(tiny, batch, aggregation):
     algo = algorithm(aggregation=aggregation)
     algo.credit(batch)
-    loss, grads = gradients(tiny, batch, algo, max_tokens=max_tokens)
-    plain_loss, plain = one_at_a_time(tiny, batch, algo)
-    assert loss == pytest.approx(plain_loss, abs=1e-6)
-    assert largest_difference(plain, grads) < 1e-5
+    plain = one_at_a_time(tiny, batch, algo)
+    for max_tokens in (10_000, 40, 12, 1):
+        assert_exact(tiny, batch, algo, plain, max_tokens=max_tokens)
 
 
 def test_long_groups_attend_in_several_blocks_with_the_same_gradient(tiny, batch, monkeypatch):
@@ -224,47 +213,43 @@ def test_prompt_that_another_begins_with_keeps_its_last_token(tiny):
     ]
     nested = make_batch(groups, num_updates=1, max_response_tokens=32, temperature=0.7)
     assert pack(nested, range(4), max_tokens=10_000)[0].blocks[0].num_rows == 19
-    assert_exact(tiny, nested, max_tokens=10_000)
+    algo = algorithm()
+    algo.credit(nested)
+    assert_exact(tiny, nested, algo, one_at_a_time(tiny, nested, algo), max_tokens=10_000)
 
 
-@pytest.mark.parametrize(
-    ("max_tokens", "block_tokens"),
-    some_by_default(
-        list(itertools.product((10_000, 80, 1), (512, 10))), kept=[(80, 512), (10_000, 10), (1, 10)]
-    ),
-)
-def test_shared_beginnings_give_the_gradient_of_one_sample_at_a_time(
-    tiny, monkeypatch, max_tokens, block_tokens
-):
-    monkeypatch.setattr(packing, "BLOCK_TOKENS", block_tokens)
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        rests = rng.integers(0, 10, 3).tolist()
-        data = prompts_of_one_stem(rng, int(rng.integers(16, 40)), rests, 3)
-        packs = pack(data, range(9), max_tokens=max_tokens)
-        assert max_tokens == 1 or all(len(p.ids) <= max_tokens for p in packs)
-        assert_exact(tiny, data, max_tokens=max_tokens)
-
-
-def assert_exact(model: CausalLM, data: Batch, *, max_tokens: int) -> None:
+@pytest.mark.parametrize("seed", others_slow(0, 1, 2))
+def test_shared_beginnings_give_the_gradient_of_one_sample_at_a_time(tiny, monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    rests = rng.integers(0, 10, 3).tolist()
+    data = prompts_of_one_stem(rng, int(rng.integers(16, 40)), rests, 3)
     algo = algorithm()
     algo.credit(data)
+    plain = one_at_a_time(tiny, data, algo)
+    for max_tokens, block_tokens in itertools.product((10_000, 80, 1), (512, 10)):
+        monkeypatch.setattr(packing, "BLOCK_TOKENS", block_tokens)
+        packs = pack(data, range(9), max_tokens=max_tokens)
+        assert max_tokens == 1 or all(len(p.ids) <= max_tokens for p in packs)
+        assert_exact(tiny, data, algo, plain, max_tokens=max_tokens)
+
+
+def assert_exact(model: CausalLM, data: Batch, algo: PolicyGradient, plain, *, max_tokens: int) -> None:
     loss, grads = gradients(model, data, algo, max_tokens=max_tokens)
-    plain_loss, plain = one_at_a_time(model, data, algo)
-    assert loss == pytest.approx(plain_loss, abs=1e-6)
-    assert largest_difference(plain, grads) < 1e-5
+    case = (max_tokens, packing.BLOCK_TOKENS)
+    assert loss == pytest.approx(plain[0], abs=1e-6), case
+    assert largest_difference(plain[1], grads) < 1e-5, case
 
 
-@pytest.mark.parametrize("window", [None, 1, 7, 18, 1000])
-def test_row_sees_as_many_positions_as_its_window_and_its_past_have(monkeypatch, window):
+def test_row_sees_as_many_positions_as_its_window_and_its_past_have(monkeypatch):
     monkeypatch.setattr(packing, "BLOCK_TOKENS", 12)
     data = prompts_of_one_stem(np.random.default_rng(6), 20, [3, 30, 9], 3)
     shared = pack(data, [*range(3), *range(6, 9)], max_tokens=10_000)
-    for packed in [*shared, *pack(data, range(9), max_tokens=10_000)]:
+    packs = [*shared, *pack(data, range(9), max_tokens=10_000)]
+    for window, packed in itertools.product((None, 1, 7, 18, 1000), packs):
         sizes = [block.num_rows for block in packed.blocks]
         positions = torch.from_numpy(packed.positions).split(sizes)
         for mask, own in zip(_masks(packed, sizes, window), positions, strict=True):
             if mask is not None:
                 seen = own + 1 if window is None else (own + 1).clamp(max=window)
-                assert mask.sum(1).tolist() == seen.tolist()
+                assert mask.sum(1).tolist() == seen.tolist(), window
     assert len(shared[0].blocks[-1].prefixes) == 2
