@@ -1,8 +1,9 @@
 """Every environment keeps the seam's promises."""
 
+from itertools import product
 from pathlib import Path
 
-import pytest
+from cases import case
 
 from strop.config.tree import Env
 from strop.envs.base import Observation, Reply, Step
@@ -22,9 +23,9 @@ PROMPT = Prompt(id="p", messages="What is 6 * 7?", label=42)
 TEXTS = ["42", "", "<calc>6*7</calc>", "<calc>", "\ufffd\x00", "x" * 10_000]
 
 
-@pytest.fixture(params=SECTIONS, ids=lambda section: section.type)
-def factory(request):
-    return open_env(request.param)
+def factories():
+    """(type and options, what makes a new one) of each."""
+    return [((section.type, section.options), open_env(section)) for section in SECTIONS]
 
 
 async def episode(env, text):
@@ -39,24 +40,30 @@ async def episode(env, text):
     raise AssertionError("no end after ten turns")
 
 
-@pytest.mark.parametrize("text", TEXTS)
-async def test_an_episode_ends_whatever_the_model_says(factory, text):
-    env = factory()
-    await episode(env, text)
-    await env.close()
+async def test_an_episode_ends_whatever_the_model_says():
+    for (name, factory), text in product(factories(), TEXTS):
+        with case(name, text[:20]):
+            env = factory()
+            await episode(env, text)
+            await env.close()
 
 
-@pytest.mark.parametrize("text", TEXTS)
-async def test_what_the_model_is_shown_can_be_rendered(factory, text):
-    for observation in await episode(factory(), text):
-        assert isinstance(observation, Observation)
-        assert ByteRenderer().follow_up([], observation.messages, last_id=256)
+async def test_what_the_model_is_shown_can_be_rendered():
+    for (name, factory), text in product(factories(), TEXTS):
+        with case(name, text[:20]):
+            for observation in await episode(factory(), text):
+                assert isinstance(observation, Observation)
+                assert ByteRenderer().follow_up([], observation.messages, last_id=256)
 
 
-async def test_episodes_do_not_share_anything(factory):
-    first = await episode(factory(), TEXTS[2])
-    assert await episode(factory(), TEXTS[2]) == first
+async def test_episodes_do_not_share_anything():
+    for name, factory in factories():
+        with case(name):
+            first = await episode(factory(), TEXTS[2])
+            assert await episode(factory(), TEXTS[2]) == first
 
 
-async def test_closing_before_the_start_is_allowed(factory):
-    await factory().close()
+async def test_closing_before_the_start_is_allowed():
+    for name, factory in factories():
+        with case(name):
+            await factory().close()

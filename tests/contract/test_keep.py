@@ -1,10 +1,12 @@
 """Every keep function keeps the seam's promises. A new one is a line in `KEEPS`."""
 
 import copy
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import case
 
 from strop.errors import PluginError
 from strop.rollout.group import new_group
@@ -41,9 +43,9 @@ KEEPS = {
 REWARDS = [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [0.1] * 8, [-3.0, 2.0], [1e9, 1e9 + 1], [1.0], [1e-30, 0.0]]
 
 
-@pytest.fixture(params=KEEPS)
-def keep(request):
-    return open_keep(KEEPS[request.param])
+def opened():
+    """(name, keep function) of each."""
+    return [(name, open_keep(spec)) for name, spec in KEEPS.items()]
 
 
 def group_of(rewards):
@@ -54,41 +56,45 @@ def group_of(rewards):
     return group
 
 
-@pytest.mark.parametrize("rewards", REWARDS, ids=str)
-def test_a_group_is_kept_or_dropped_with_a_reason(keep, rewards):
-    reason = judge(group_of(rewards), keep)
-    assert reason is None or reason.reason
-    assert reason is None or not reason.reason.startswith("failed")
+def test_a_group_is_kept_or_dropped_with_a_reason():
+    for (name, keep), rewards in product(opened(), REWARDS):
+        with case(name, rewards):
+            reason = judge(group_of(rewards), keep)
+            assert reason is None or reason.reason
+            assert reason is None or not reason.reason.startswith("failed")
 
 
-@pytest.mark.parametrize("rewards", REWARDS, ids=str)
-def test_the_verdict_is_of_the_group_alone(keep, rewards):
-    group = group_of(rewards)
-    before = copy.deepcopy(group)
-    assert judge(group, keep) == judge(group_of(rewards), keep)
-    assert group == before
+def test_the_verdict_is_of_the_group_alone():
+    for (name, keep), rewards in product(opened(), REWARDS):
+        with case(name, rewards):
+            group = group_of(rewards)
+            before = copy.deepcopy(group)
+            assert judge(group, keep) == judge(group_of(rewards), keep)
+            assert group == before
 
 
-def test_a_failed_sample_drops_the_group_before_anyone_is_asked(keep):
-    group = group_of([0.0, 1.0])
-    group.samples[1].fail(RuntimeError("environment x: gone"))
-    assert judge(group, keep) == Drop("failed: environment x: gone")
+def test_a_failed_sample_drops_the_group_before_anyone_is_asked():
+    for name, keep in opened():
+        group = group_of([0.0, 1.0])
+        group.samples[1].fail(RuntimeError("environment x: gone"))
+        assert judge(group, keep) == Drop("failed: environment x: gone"), name
 
 
-def test_an_aborted_sample_drops_the_group_by_name(keep):
-    group = group_of([0.0, 1.0])
-    group.samples[1].status, group.samples[1].reward = Status.ABORTED, None
-    assert judge(group, keep) == Drop("aborted")
+def test_an_aborted_sample_drops_the_group_by_name():
+    for name, keep in opened():
+        group = group_of([0.0, 1.0])
+        group.samples[1].status, group.samples[1].reward = Status.ABORTED, None
+        assert judge(group, keep) == Drop("aborted"), name
 
 
-@pytest.mark.parametrize("reward", [float("nan"), float("inf")])
-def test_a_reward_that_is_no_number_drops_the_group(keep, reward):
-    assert judge(group_of([0.0, reward]), keep) == Drop("failed: a reward is not finite")
+def test_a_reward_that_is_no_number_drops_the_group():
+    for (name, keep), reward in product(opened(), [float("nan"), float("inf")]):
+        verdict = judge(group_of([0.0, reward]), keep)
+        assert verdict == Drop("failed: a reward is not finite"), (name, reward)
 
 
-@pytest.mark.parametrize(
-    ("rewards", "verdict"),
-    [
+def test_rewards_that_differ_are_worth_training_on():
+    cases = [
         ([0.0, 1.0], True),
         ([0.0, 0.0], Drop("all rewards equal: 0")),
         ([0.1] * 8, Drop("all rewards equal: 0.1")),
@@ -96,10 +102,9 @@ def test_a_reward_that_is_no_number_drops_the_group(keep, reward):
         ([0.3, 0.1 + 0.2], Drop("all rewards equal: 0.3")),
         ([1.0], Drop("all rewards equal: 1")),
         ([0.0, 1e-6], True),
-    ],
-)
-def test_rewards_that_differ_are_worth_training_on(rewards, verdict):
-    assert reward_std(group_of(rewards)) == verdict
+    ]
+    for rewards, verdict in cases:
+        assert reward_std(group_of(rewards)) == verdict, rewards
 
 
 @pytest.mark.parametrize(
@@ -117,19 +122,17 @@ def test_a_wrong_name_is_one_line(spec, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("reason", "name"),
-    [
+def test_a_reason_of_any_text_is_a_safe_name_of_a_metric():
+    cases = [
         ("all rewards equal: 0.1", "all_rewards_equal"),
         ("failed: reward x: no answer", "failed"),
         ("Too Easy/../\u00e9t\u00e9 (0.73)\n", "too_easy_t"),
         ("0.5", "other"),
         ("", "other"),
         ("long " * 40, "long_long_long_long_long_long_long_long"),
-    ],
-)
-def test_a_reason_of_any_text_is_a_safe_name_of_a_metric(reason, name):
-    assert kind_of(reason) == name
+    ]
+    for reason, name in cases:
+        assert kind_of(reason) == name, reason
 
 
 def test_the_filter_sees_the_reward_as_the_reward_function_gave_it():

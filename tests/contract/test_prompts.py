@@ -2,9 +2,12 @@
 
 import json
 import random
+from functools import partial
+from itertools import product
 from pathlib import Path
 
 import pytest
+from cases import case
 
 from strop.config.tree import Part, Prompts
 from strop.errors import DataError
@@ -40,65 +43,73 @@ SECTIONS = {
 }
 
 
-@pytest.fixture(params=SECTIONS)
-def make(request, file):
-    """Opens the same source anew, with another seed if asked."""
-
-    def opened(seed=0):
-        section = SECTIONS[request.param]
-        named = section.get("files", []), section.get("mixture", [])
-        files = [name.replace("FILE", file) for name in named[0]]
-        mixture = [p.model_copy(update={"files": [file for _ in p.files]}) for p in named[1]]
-        return open_prompts(Prompts(**{**section, "files": files, "mixture": mixture, "seed": seed})).source
-
-    return opened
+@pytest.fixture
+def makers(file):
+    """(name, what opens the same source anew) of each."""
+    return [(name, partial(opened, section, file)) for name, section in SECTIONS.items()]
 
 
-@pytest.mark.parametrize("n", [0, 1, 3, 8])
-def test_exactly_n_prompts_come(make, n):
-    prompts = make().next(n)
-    assert len(prompts) == n
-    assert all(isinstance(prompt, Prompt) for prompt in prompts)
+def opened(section, file):
+    named = section.get("files", []), section.get("mixture", [])
+    files = [name.replace("FILE", file) for name in named[0]]
+    mixture = [p.model_copy(update={"files": [file for _ in p.files]}) for p in named[1]]
+    return open_prompts(Prompts(**{**section, "files": files, "mixture": mixture, "seed": 0})).source
 
 
-def test_batch_sizes_do_not_change_the_order(make):
-    one, two = make(), make()
-    assert [p for n in (1, 4, 2, 6) for p in one.next(n)] == two.next(13)
+def test_exactly_n_prompts_come(makers):
+    for (name, make), n in product(makers, [0, 1, 3, 8]):
+        with case(name, n):
+            prompts = make().next(n)
+            assert len(prompts) == n
+            assert all(isinstance(prompt, Prompt) for prompt in prompts)
 
 
-@pytest.mark.parametrize("taken", [0, 2, 5, 11])
-def test_a_position_is_the_whole_state(make, taken):
-    source, again = make(), make()
-    source.next(taken)
-    again.next(3)
-    again.restore(json.loads(json.dumps(source.state())))
-    assert again.next(9) == source.next(9)
+def test_batch_sizes_do_not_change_the_order(makers):
+    for name, make in makers:
+        with case(name):
+            one, two = make(), make()
+            assert [p for n in (1, 4, 2, 6) for p in one.next(n)] == two.next(13)
 
 
-def test_a_position_in_other_data_is_refused(make, tmp_path):
+def test_a_position_is_the_whole_state(makers):
+    for (name, make), taken in product(makers, [0, 2, 5, 11]):
+        with case(name, taken):
+            source, again = make(), make()
+            source.next(taken)
+            again.next(3)
+            again.restore(json.loads(json.dumps(source.state())))
+            assert again.next(9) == source.next(9)
+
+
+def test_a_position_in_other_data_is_refused(makers, tmp_path):
     (tmp_path / "other.jsonl").write_text('{"prompt": "a"}\n')
     other = open_prompts(Prompts(files=[str(tmp_path / "other.jsonl")])).source
-    with pytest.raises(DataError):
-        make().restore(other.state() | {"position": 0})
+    for name, make in makers:
+        with case(name), pytest.raises(DataError):
+            make().restore(other.state() | {"position": 0})
 
 
-def test_an_id_names_one_task_in_every_epoch_and_run(make):
-    seen = {}
-    for prompt in make().next(20) + make().next(20):
-        assert seen.setdefault(prompt.id, prompt) == prompt
+def test_an_id_names_one_task_in_every_epoch_and_run(makers):
+    for name, make in makers:
+        seen = {}
+        for prompt in make().next(20) + make().next(20):
+            assert seen.setdefault(prompt.id, prompt) == prompt, name
 
 
-def test_global_random_state_is_neither_read_nor_changed(make):
-    random.seed(1)
-    one, before = make().next(7), random.getstate()
-    random.seed(2)
-    two = make().next(7)
-    random.seed(1)
-    assert one == two
-    assert random.getstate() == before
+def test_global_random_state_is_neither_read_nor_changed(makers):
+    for name, make in makers:
+        with case(name):
+            random.seed(1)
+            one, before = make().next(7), random.getstate()
+            random.seed(2)
+            two = make().next(7)
+            random.seed(1)
+            assert one == two
+            assert random.getstate() == before
 
 
-def test_length_is_that_of_an_epoch_or_0(make):
-    source = make()
-    if len(source):
-        assert len({p.id for p in source.next(len(source))}) == len(source)
+def test_length_is_that_of_an_epoch_or_0(makers):
+    for name, make in makers:
+        source = make()
+        if len(source):
+            assert len({p.id for p in source.next(len(source))}) == len(source), name

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import plugins_sample
 import pytest
+from cases import case
 
 from strop.config.tree import Reward
 from strop.errors import PluginError
@@ -61,34 +62,36 @@ def installed_package(tmp_path, monkeypatch):
 
 
 def rewards():
-    opened = [
-        pytest.param(open_rewards(section), id=section.fn) for section in SECTIONS if section.fn != "measured"
-    ]
+    """(name, opened) of each section and of each object."""
+    opened = [(section.fn, open_rewards(section)) for section in SECTIONS if section.fn != "measured"]
     given = [
         Scorer(bind(fn, {}, key="reward.options"), name="object", timeout_s=5, retries=0, concurrency=2)
         for fn in OBJECTS
     ]
-    return opened + [pytest.param(Rewards(scorer), id="object") for scorer in given]
+    return opened + [(f"object {at}", Rewards(scorer)) for at, scorer in enumerate(given)]
 
 
-@pytest.mark.parametrize("reward", rewards())
-async def test_a_finished_sample_is_worth_a_finite_number(reward):
-    scores = await reward.score(finished_sample())
-    assert isinstance(scores, Scores)
-    assert abs(scores.value) < float("inf")
+async def test_a_finished_sample_is_worth_a_finite_number():
+    for name, reward in rewards():
+        with case(name):
+            scores = await reward.score(finished_sample())
+            assert isinstance(scores, Scores)
+            assert abs(scores.value) < float("inf")
 
 
-@pytest.mark.parametrize("reward", rewards())
-async def test_equal_samples_are_worth_the_same(reward):
-    assert await reward.score(finished_sample()) == await reward.score(finished_sample())
+async def test_equal_samples_are_worth_the_same():
+    for name, reward in rewards():
+        with case(name):
+            assert await reward.score(finished_sample()) == await reward.score(finished_sample())
 
 
-@pytest.mark.parametrize("reward", rewards())
-async def test_the_sample_is_left_as_it_was(reward):
-    sample = finished_sample()
-    before = copy.deepcopy(sample)
-    await reward.score(sample)
-    assert sample == before
+async def test_the_sample_is_left_as_it_was():
+    for name, reward in rewards():
+        with case(name):
+            sample = finished_sample()
+            before = copy.deepcopy(sample)
+            await reward.score(sample)
+            assert sample == before
 
 
 RESPONSES = [
@@ -106,11 +109,12 @@ RESPONSES = [
 ]
 
 
-@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.fn)
-async def test_any_response_can_be_scored(section):
-    reward = open_rewards(section)
-    for response in RESPONSES:
-        assert await reward.score(finished_sample(response))
+async def test_any_response_can_be_scored():
+    for section in SECTIONS:
+        reward = open_rewards(section)
+        for response in RESPONSES:
+            with case(section.fn, response[:20]):
+                assert await reward.score(finished_sample(response))
 
 
 def test_names_of_installed_packages_are_offered():

@@ -4,8 +4,10 @@ import io
 import os
 import subprocess
 import sys
+from itertools import product
 
 import pytest
+from cases import case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -80,11 +82,6 @@ CALLS = {
 }
 
 
-@pytest.fixture(params=SINKS)
-def open_sink(request):
-    return SINKS[request.param]
-
-
 def everything(sink):
     for call in CALLS.values():
         call(sink)
@@ -102,37 +99,36 @@ def test_methods_may_be_called_in_any_order(name, order):
     sink.end()
 
 
-@pytest.mark.parametrize(
-    "show",
-    [
-        lambda sink: sink.sample(sample_of(response=ATTACK, prompt=ATTACK)),
-        lambda sink: sink.sample(sample_of(prompt=[{"role": "user", "content": ATTACK}])),
-        lambda sink: sink.status(ATTACK),
-        lambda sink: sink.note(ATTACK),
-    ],
-    ids=["sample", "sample of chat", "status", "note"],
-)
-def test_text_of_a_model_is_shown_and_not_obeyed(open_sink, show):
-    file = io.StringIO()
-    sink = open_sink(file)
-    sink.begin("numbers", 1)
-    show(sink)
-    sink.end()
-    assert not [
-        part for part in ("\x1b]0;", "\x1b[2J\r", "\x9b", "\u202e", "\x07") if part in file.getvalue()
-    ]
+SHOWS = {
+    "sample": lambda sink: sink.sample(sample_of(response=ATTACK, prompt=ATTACK)),
+    "sample of chat": lambda sink: sink.sample(sample_of(prompt=[{"role": "user", "content": ATTACK}])),
+    "status": lambda sink: sink.status(ATTACK),
+    "note": lambda sink: sink.note(ATTACK),
+}
 
 
-@pytest.mark.parametrize(
-    "text", ["[bold]no markup[/bold]", "[/]", ":smile:", "http://x.y", "\ud83d", "a" * 10_000]
-)
-def test_text_of_a_model_is_no_markup(open_sink, text):
-    sink = open_sink(io.StringIO())
-    sink.begin(text, 1)
-    sink.sample(sample_of(response=text, prompt=text))
-    sink.status(text)
-    sink.note(text)
-    sink.end([text])
+def test_text_of_a_model_is_shown_and_not_obeyed():
+    for (name, open_sink), (what, show) in product(SINKS.items(), SHOWS.items()):
+        with case(name, what):
+            file = io.StringIO()
+            sink = open_sink(file)
+            sink.begin("numbers", 1)
+            show(sink)
+            sink.end()
+            orders = ("\x1b]0;", "\x1b[2J\r", "\x9b", "\u202e", "\x07")
+            assert [part for part in orders if part in file.getvalue()] == []
+
+
+def test_text_of_a_model_is_no_markup():
+    texts = ["[bold]no markup[/bold]", "[/]", ":smile:", "http://x.y", "\ud83d", "a" * 10_000]
+    for (name, open_sink), text in product(SINKS.items(), texts):
+        with case(name, text[:30]):
+            sink = open_sink(io.StringIO())
+            sink.begin(text, 1)
+            sink.sample(sample_of(response=text, prompt=text))
+            sink.status(text)
+            sink.note(text)
+            sink.end([text])
 
 
 class Gone(io.StringIO):
@@ -149,36 +145,38 @@ class Gone(io.StringIO):
         raise self.error
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
+def test_a_file_that_cannot_be_written_does_not_fail_a_run():
+    errors = [
         BrokenPipeError(32, "Broken pipe"),
         OSError(28, "No space left on device"),
         BlockingIOError(11, "again"),
-    ],
-    ids=["no reader", "disk full", "not now"],
-)
-def test_a_file_that_cannot_be_written_does_not_fail_a_run(open_sink, error):
-    everything(open_sink(Gone(error)))
+    ]
+    for (name, open_sink), error in product(SINKS.items(), errors):
+        with case(name, error):
+            everything(open_sink(Gone(error)))
 
 
-def test_a_file_that_is_closed_does_not_fail_a_run(open_sink):
-    file = io.StringIO()
-    sink = open_sink(file)
-    sink.begin("numbers", 4)
-    file.close()
-    everything(sink)
+def test_a_file_that_is_closed_does_not_fail_a_run():
+    for name, open_sink in SINKS.items():
+        with case(name):
+            file = io.StringIO()
+            sink = open_sink(file)
+            sink.begin("numbers", 4)
+            file.close()
+            everything(sink)
 
 
-def test_a_terminal_of_few_characters_shows_what_it_can(open_sink):
-    file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    sink = open_sink(file)
-    everything(sink)
-    sink.sample(sample_of(response="naïve \ud83d answer"))
-    sink.end()
-    file.flush()
-    shown = file.buffer.getvalue().decode("ascii")
-    assert isinstance(sink, Silent) or "na?ve" in shown
+def test_a_terminal_of_few_characters_shows_what_it_can():
+    for name, open_sink in SINKS.items():
+        with case(name):
+            file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+            sink = open_sink(file)
+            everything(sink)
+            sink.sample(sample_of(response="naïve \ud83d answer"))
+            sink.end()
+            file.flush()
+            shown = file.buffer.getvalue().decode("ascii")
+            assert isinstance(sink, Silent) or "na?ve" in shown
 
 
 @pytest.fixture
@@ -213,13 +211,16 @@ def test_a_run_outlives_the_reader_of_its_pipe(live, pipe_without_reader):
     assert ended(["-c", PROGRAM.format(live=live)], pipe_without_reader) == (3, "")
 
 
-COMMAND = ["-c", "import sys; from strop.cli.main import main; sys.exit(main(['config', '--keys']))"]
+def command(*words):
+    return ["-c", f"import sys; from strop.cli.main import main; sys.exit(main({list(words)}))"]
 
 
 def test_a_command_outlives_the_reader_of_its_pipe(pipe_without_reader):
-    assert ended(COMMAND, pipe_without_reader) == (0, "")
+    """It says more than is held back until its end."""
+    assert ended(command("config", "--keys"), pipe_without_reader) == (0, "")
 
 
 def test_a_command_without_any_standard_output_does_its_work():
-    script = ["-c", f"import os, sys; os.close(1); os.execv(sys.executable, [sys.executable, *{COMMAND}])"]
+    again = f"[sys.executable, *{command('--help')}]"
+    script = ["-c", f"import os, sys; os.close(1); os.execv(sys.executable, {again})"]
     assert ended(script, subprocess.DEVNULL) == (0, "")
