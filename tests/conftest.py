@@ -22,13 +22,18 @@ if TYPE_CHECKING:
 gc.disable()
 
 
-def pytest_collection_finish() -> None:
-    """In a process that runs tests: of garbage only what they make is looked through, and less often; their
-    properties are tried on fifteen examples."""
+def pytest_collectstart() -> None:
+    """In a process that runs tests: their properties are tried on fifteen examples. Said before the tests are
+    imported, for a property keeps the settings that it was made under."""
     from hypothesis import settings
 
-    settings.register_profile("default suite", max_examples=15, deadline=None)
-    settings.load_profile("default suite")
+    if settings.get_current_profile_name() != "default suite":
+        settings.register_profile("default suite", max_examples=15, deadline=None)
+        settings.load_profile("default suite")
+
+
+def pytest_collection_finish() -> None:
+    """In a process that runs tests: of garbage only what they make is looked through, and less often."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
     gc.enable()
