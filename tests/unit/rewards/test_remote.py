@@ -60,11 +60,13 @@ async def test_of_a_table_one_score_is_the_reward():
 
 
 async def test_a_server_that_is_down_or_busy_is_asked_again():
-    for status in [500, 503, 429, 408]:
+    async def asked_of(status):
         with case(status):
             async with judge(said("busy", status), said("1")) as (rewards, asked):
                 assert await rewards.score(SAMPLE) == Scores(1.0)
             assert len(asked) == 2
+
+    await asyncio.gather(*map(asked_of, (500, 503, 429, 408)))
 
 
 async def test_a_server_that_refuses_is_not_asked_again():

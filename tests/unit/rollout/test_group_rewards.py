@@ -1,5 +1,6 @@
 """Rewards of whole groups: asked once, after every member finished, in training and evaluation alike."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -103,7 +104,9 @@ async def test_a_reward_that_is_asked_again_does_not_play_the_sample_again():  #
         return next(answers)
 
     engine = Noise()
-    scorer = Scorer(third_time, name="mine", timeout_s=5, retries=2, concurrency=1)
+    scorer = Scorer(
+        third_time, name="mine", timeout_s=5, retries=2, concurrency=1, sleep=lambda _: asyncio.sleep(0)
+    )
     player = replace(player_of(engine), rewards=Rewards(scorer))
     group = new_group(0, PROMPT, first_index=0, size=1)
     await player.finish(group, Sampling(max_tokens=9), purpose="sample", step=0)
