@@ -1,6 +1,4 @@
 import io
-import json
-import subprocess
 import sys
 
 from strop.sample import Sample, Status, Tokens
@@ -128,19 +126,15 @@ def test_evaluations_notes_and_the_end_are_lines():
     ]
 
 
-def test_plain_output_has_no_control_sequences_whatever_the_environment_says():
-    code = f"""
-import sys
-from strop.telemetry.console import Console
-console = Console(sys.stdout, live=False)
-console.begin("x", 4)
-console.step({json.dumps(RECORD)})
-console.end(["done"])
-"""
-    env = {"FORCE_COLOR": "1", "COLUMNS": "40", "PATH": "", "PYTHONUTF8": "1"}
-    out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True
-    ).stdout
+def test_plain_output_has_no_control_sequences_whatever_the_environment_says(monkeypatch, capsys):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "40")
+    console = Console(sys.stdout, live=False)
+    console.begin("x", 4)
+    console.step(RECORD)
+    console.end(["done"])
+    out = capsys.readouterr().out
     assert "\x1b" not in out
     assert len(out.splitlines()) == 4
 
