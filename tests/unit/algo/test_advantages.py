@@ -1,5 +1,7 @@
 """Group-relative advantages."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -39,10 +41,9 @@ def test_eight_rewards_of_a_tenth_give_exactly_zero(normalize_std, n):  # slime#
     assert credit([0.1] * n, [0] * n, normalize_std=normalize_std).tolist() == [0.0] * n
 
 
-@pytest.mark.parametrize("value", [0.1, 0.3, -0.9, 1.7, 1e-12, 1e12])
-@pytest.mark.parametrize("n", [2, 3, 7, 100])
-def test_equal_rewards_give_exactly_zero(value, n):
-    assert not credit([value] * n, [0] * n).any()
+def test_equal_rewards_give_exactly_zero():
+    for n, value in product((2, 3, 7, 100), (0.1, 0.3, -0.9, 1.7, 1e-12, 1e12)):
+        assert not credit([value] * n, [0] * n).any(), (n, value)
 
 
 def test_rewards_that_differ_by_rounding_are_equal():

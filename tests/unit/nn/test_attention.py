@@ -1,5 +1,7 @@
 """Windows and caps, however the queries are cut, against the formula written out."""
 
+from itertools import product
+
 import pytest
 import torch
 
@@ -28,11 +30,12 @@ def written_out(q, k, v, rule):
 RULES = [Rule(0.5), Rule(0.5, window=3), Rule(0.5, softcap=0.7), Rule(0.5, window=3, softcap=0.7)]
 
 
-@pytest.mark.parametrize("rule", [*RULES, Rule(0.5, window=1), Rule(0.5, window=T), Rule(0.5, window=99)])
-@pytest.mark.parametrize("strip", [1, 4, 512])
-def test_strips_of_a_sequence_equal_the_formula(qkv, monkeypatch, rule, strip):
-    monkeypatch.setattr(module, "STRIP", strip)
-    torch.testing.assert_close(attention(*qkv, rule, is_causal=True), written_out(*qkv, rule))
+def test_strips_of_a_sequence_equal_the_formula(qkv, monkeypatch):
+    windows = (Rule(0.5, window=window) for window in (1, T, 99))
+    for rule, strip in product([*RULES, *windows], (1, 4, 512)):
+        monkeypatch.setattr(module, "STRIP", strip)
+        found, case = attention(*qkv, rule, is_causal=True), f"{rule}, {strip=}: ".__add__
+        torch.testing.assert_close(found, written_out(*qkv, rule), msg=case)
 
 
 @pytest.mark.parametrize("rule", RULES)

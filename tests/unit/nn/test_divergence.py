@@ -1,5 +1,7 @@
 """The chunked divergence of a student from a teacher equals the plain one, forward and backward."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
@@ -59,50 +61,47 @@ def plain(student, teacher, measure):
 
 
 @pytest.mark.parametrize("kept", [None, KEPT], ids=["all", "kept"])
-@pytest.mark.parametrize(("softcap", "temperature"), [(None, 1.0), (2.0, 0.6)])
-@pytest.mark.parametrize("chunk_tokens", [3, 1000])
-@pytest.mark.parametrize("measure", MEASURES)
-def test_chunked_divergence_equals_plain(monkeypatch, measure, kept, softcap, temperature, chunk_tokens):
+def test_chunked_divergence_equals_plain(monkeypatch, kept):
     hidden, head, seen, theirs = models()
-    student = Predictor(hidden, head, Distribution(temperature, softcap, kept))
-    teacher = Predictor(seen, theirs, Distribution(temperature, None, kept))
-    monkeypatch.setattr(logprobs, "CHUNK_BYTES", 4 * 11 * chunk_tokens)
-    results = []
-    for compute in (divergence, plain):
+
+    def results(compute, measure, softcap, temperature):
+        student = Predictor(hidden, head, Distribution(temperature, softcap, kept))
+        teacher = Predictor(seen, theirs, Distribution(temperature, None, kept))
+        hidden.grad = head.grad = None
         found = compute(student, teacher, MEASURES[measure])
         (found * torch.arange(7)).sum().backward()
-        results.append((found, hidden.grad, head.grad))
-        hidden.grad = head.grad = None
-    for ours, expected in zip(*results, strict=True):
-        torch.testing.assert_close(ours, expected, rtol=0, atol=1e-8)
+        return found, hidden.grad, head.grad
+
+    for measure, softened in product(MEASURES, [(None, 1.0), (2.0, 0.6)]):
+        expected = results(plain, measure, *softened)
+        for chunk_tokens in (3, 1000):
+            monkeypatch.setattr(logprobs, "CHUNK_BYTES", 4 * 11 * chunk_tokens)
+            case = f"{measure}, {softened}, {chunk_tokens=}: ".__add__
+            for ours, other in zip(results(divergence, measure, *softened), expected, strict=True):
+                torch.testing.assert_close(ours, other, rtol=0, atol=1e-8, msg=case)
 
 
-@pytest.mark.parametrize("measure", MEASURES)
-def test_a_student_that_is_its_teacher_has_neither_divergence_nor_gradient(measure):
-    hidden, head, *_ = models(torch.float32)
+def test_a_student_that_is_its_teacher_has_neither_divergence_nor_gradient():
     of = Distribution(0.7, None, KEPT)
-    same = Predictor(hidden.detach().clone(), head.detach().clone(), of)
-    found = divergence(Predictor(hidden, head, of), same, MEASURES[measure])
-    found.sum().backward()
-    assert found.abs().max() < 1e-6
-    assert hidden.grad.abs().max() < 1e-6
+    for measure in MEASURES:
+        hidden, head, *_ = models(torch.float32)
+        same = Predictor(hidden.detach().clone(), head.detach().clone(), of)
+        found = divergence(Predictor(hidden, head, of), same, MEASURES[measure])
+        found.sum().backward()
+        assert found.abs().max() < 1e-6, measure
+        assert hidden.grad.abs().max() < 1e-6, measure
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("measure", MEASURES)
-def test_certain_students_and_teachers_give_finite_numbers(measure, dtype):
-    hidden, head, seen, theirs = models(dtype)
-    hidden.data *= 100
-    found = divergence(
-        Predictor(hidden, head, Distribution()),
-        Predictor(seen * 100, theirs, Distribution()),
-        MEASURES[measure],
-    )
-    found.sum().backward()
-    assert found.dtype is torch.float32
-    assert found.isfinite().all()
-    assert hidden.grad.isfinite().all()
-    assert head.grad.isfinite().all()
+def test_certain_students_and_teachers_give_finite_numbers():
+    of = Distribution()
+    for case in product(MEASURES, (torch.float32, torch.bfloat16)):
+        measure, dtype = case
+        hidden, head, seen, theirs = models(dtype)
+        hidden.data *= 100
+        found = divergence(Predictor(hidden, head, of), Predictor(seen * 100, theirs, of), MEASURES[measure])
+        found.sum().backward()
+        assert found.dtype is torch.float32, case
+        assert all(x.isfinite().all() for x in (found, hidden.grad, head.grad)), case
 
 
 def test_a_frozen_head_gets_no_gradient():
