@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
+from cases import case
 from manifest import Value, missing
 from pages import ROOT
 
@@ -41,10 +41,6 @@ YOURS = "  # yours"
 """Behind a line of defaults that has no default, but must be given."""
 
 
-def every(pages: list[Path]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("page", pages, ids=lambda page: page.stem)
-
-
 def test_every_recipe_has_a_page() -> None:
     assert [name for name in PRESETS if not (FOLDER / f"{name}.md").is_file()] == []
 
@@ -55,44 +51,51 @@ def test_the_index_is_current() -> None:
     )
 
 
-@every(PAGES)
-def test_a_page_opens_with_what_it_is_about(page: Path) -> None:
-    opening = Opening.of(page)
-    assert page.read_text().startswith("# ")
-    assert re.fullmatch(r"[A-Z].{20,120}\.", opening.line), opening.line
+def test_a_page_opens_with_what_it_is_about() -> None:
+    for page in PAGES:
+        with case(page.stem):
+            opening = Opening.of(page)
+            assert page.read_text().startswith("# ")
+            assert re.fullmatch(r"[A-Z].{20,120}\.", opening.line), opening.line
 
 
-@every(PAGES)
-def test_a_page_is_read_in_a_minute(page: Path) -> None:
-    lines = page.read_text().splitlines()
-    assert len(lines) <= 70
-    assert [line for line in lines if len(line) > 140 and not line.startswith("|")] == []
+def test_a_page_is_read_in_a_minute() -> None:
+    for page in PAGES:
+        with case(page.stem):
+            lines = page.read_text().splitlines()
+            assert len(lines) <= 70
+            assert [line for line in lines if len(line) > 140 and not line.startswith("|")] == []
 
 
-@every(PAGES)
-def test_equations_hold_nothing_that_github_does_not_show(page: Path) -> None:
-    assert re.findall(r"\\operatorname|\\[,;:!|{}\\]", page.read_text()) == []
+def test_equations_hold_nothing_that_github_does_not_show() -> None:
+    for page in PAGES:
+        with case(page.stem):
+            assert re.findall(r"\\operatorname|\\[,;:!|{}\\]", page.read_text()) == []
 
 
-@every(RECIPES)
-def test_the_page_of_a_recipe_has_all_sections(page: Path) -> None:
-    assert re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE) == SECTIONS
-    assert "$$" in section_of(page, "Equation")
+def test_the_page_of_a_recipe_has_all_sections() -> None:
+    for page in RECIPES:
+        with case(page.stem):
+            assert re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE) == SECTIONS
+            assert "$$" in section_of(page, "Equation")
 
 
-@every(RECIPES)
-def test_defaults_on_a_page_are_those_of_its_recipe(page: Path, tmp_path: Path) -> None:
-    [block] = re.findall(r"^```toml\n(.*?)^```$", section_of(page, "Defaults"), re.MULTILINE | re.DOTALL)
-    said, own = tomllib.loads(block), "\n".join(set_by_the_reader(block))
-    (tmp_path / "base.toml").write_text(BASE)
-    (tmp_path / "page.toml").write_text(own)
-    config = load_config([tmp_path / "base.toml", tmp_path / "page.toml"]).config.model_dump()
-    shown = dict(leaves(said))
-    assert shown.pop("algo.type") == page.stem
-    assert shown.keys() >= PRESETS[page.stem].keys()
-    assert {key: at(config, key) for key in shown if not is_path(shown[key])} == {
-        key: value for key, value in shown.items() if not is_path(value)
-    }
+def test_defaults_on_a_page_are_those_of_its_recipe(tmp_path: Path) -> None:
+    for page in RECIPES:
+        with case(page.stem):
+            [block] = re.findall(
+                r"^```toml\n(.*?)^```$", section_of(page, "Defaults"), re.MULTILINE | re.DOTALL
+            )
+            said, own = tomllib.loads(block), "\n".join(set_by_the_reader(block))
+            (tmp_path / "base.toml").write_text(BASE)
+            (tmp_path / "page.toml").write_text(own)
+            config = load_config([tmp_path / "base.toml", tmp_path / "page.toml"]).config.model_dump()
+            shown = dict(leaves(said))
+            assert shown.pop("algo.type") == page.stem
+            assert shown.keys() >= PRESETS[page.stem].keys()
+            assert {key: at(config, key) for key in shown if not is_path(shown[key])} == {
+                key: value for key, value in shown.items() if not is_path(value)
+            }
 
 
 def test_the_index_leads_to_a_run_file_of_every_recipe_that_has_one() -> None:
@@ -102,33 +105,38 @@ def test_the_index_leads_to_a_run_file_of_every_recipe_that_has_one() -> None:
         assert any(f"| `{name}` " in line for line in shown), name
 
 
-@every(PAGES)
-def test_what_a_page_links_in_the_code_is_there(page: Path) -> None:
-    found = [(name, (page.parent / path).resolve()) for name, path in CODE.findall(page.read_text())]
-    assert found
-    strangers = [
-        f"{path.name}: {name}" for name, path in found if not is_golden(path) and name not in names(path)
-    ]
-    assert strangers == []
+def test_what_a_page_links_in_the_code_is_there() -> None:
+    for page in PAGES:
+        with case(page.stem):
+            found = [(name, (page.parent / path).resolve()) for name, path in CODE.findall(page.read_text())]
+            assert found
+            strangers = [
+                f"{path.name}: {name}"
+                for name, path in found
+                if not is_golden(path) and name not in names(path)
+            ]
+            assert strangers == []
 
 
-@every(PAGES)
-def test_keys_and_metrics_on_a_page_are_there(page: Path) -> None:
+def test_keys_and_metrics_on_a_page_are_there() -> None:
     keys = {leaf_name(path) for path, _ in keys_of_a_run()}
     metrics = [re.sub("<.*?>", "*", metric.name) for metric in catalogue()]
-    strangers = []
-    for name in TERM.findall(page.read_text()):
-        asked = name.replace("…", "*")
-        is_metric = any(fnmatch(asked, known) or fnmatch(known, asked) for known in metrics)
-        strangers += [] if (is_metric if "/" in name else name in keys) else [name]
-    assert strangers == []
+    for page in PAGES:
+        with case(page.stem):
+            strangers = []
+            for name in TERM.findall(page.read_text()):
+                asked = name.replace("…", "*")
+                is_metric = any(fnmatch(asked, known) or fnmatch(known, asked) for known in metrics)
+                strangers += [] if (is_metric if "/" in name else name in keys) else [name]
+            assert strangers == []
 
 
-@every(PAGES)
-def test_a_worked_number_is_held_by_the_test_beside_it(page: Path) -> None:
-    claims = list(worked(page))
-    assert claims or page not in RECIPES
-    assert [f"{claim.place}: {why}" for claim in claims if (why := missing(claim))] == []
+def test_a_worked_number_is_held_by_the_test_beside_it() -> None:
+    for page in PAGES:
+        with case(page.stem):
+            claims = list(worked(page))
+            assert claims or page not in RECIPES
+            assert [f"{claim.place}: {why}" for claim in claims if (why := missing(claim))] == []
 
 
 def test_a_number_that_no_test_holds_is_told(tmp_path: Path) -> None:

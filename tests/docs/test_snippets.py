@@ -8,7 +8,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from pages import ROOT, Block, blocks, commands
+from cases import case
+from pages import ROOT, blocks, commands
 
 from strop import Sample, Scores
 from strop.cli.main import COMMANDS, main
@@ -37,23 +38,28 @@ def base_for(table: dict) -> str:
     return BASE if has_prompts else f'{BASE}[prompts]\nfiles = ["data.jsonl"]\n'
 
 
-@pytest.mark.parametrize("block", blocks("toml"), ids=str)
-def test_a_run_file_or_a_part_of_one_loads(block: Block) -> None:
-    Path("base.toml").write_text(base_for(tomllib.loads(block.text)))
-    Path("part.toml").write_text(block.text)
-    load_config([Path("base.toml"), Path("part.toml")])
+def test_a_run_file_or_a_part_of_one_loads() -> None:
+    for block in blocks("toml"):
+        with case(str(block)):
+            Path("base.toml").write_text(base_for(tomllib.loads(block.text)))
+            Path("part.toml").write_text(block.text)
+            load_config([Path("base.toml"), Path("part.toml")])
 
 
-@pytest.mark.parametrize("block", blocks("python"), ids=str)
-def test_python_compiles(block: Block) -> None:
-    code = "\n".join(line[4:] for line in block.text.splitlines() if line.startswith((">>> ", "... ")))
-    compile(code or block.text, str(block), "exec")
+def test_python_compiles() -> None:
+    for block in blocks("python"):
+        code = "\n".join(line[4:] for line in block.text.splitlines() if line.startswith((">>> ", "... ")))
+        with case(str(block)):
+            compile(code or block.text, str(block), "exec")
 
 
-@pytest.mark.parametrize(("where", "line"), commands(), ids=[line for _, line in commands()])
-def test_a_command_that_is_shown_is_understood(
-    where: str, line: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_command_that_is_shown_is_understood(capsys: pytest.CaptureFixture[str]) -> None:
+    for where, line in commands():
+        with case(where, line):
+            assert_is_understood(line, capsys)
+
+
+def assert_is_understood(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     program, *words = shlex.split(line)
     if program == "make":
         targets = {rule.split(":")[0] for rule in (ROOT / "Makefile").read_text().splitlines()}
@@ -67,7 +73,7 @@ def test_a_command_that_is_shown_is_understood(
         known = capsys.readouterr().out
         assert [word for word in words[1:] if word.startswith("--") and word not in known] == []
     else:
-        assert line in (".ci/run", "source .venv/bin/activate"), where
+        assert line in (".ci/run", "source .venv/bin/activate")
 
 
 def is_a_run(words: list[str]) -> bool:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import case
 from messages import COMMANDS, FLAGS, RUN_FAILS, TOML
 from messages_of_options import OPTIONS
 from processes import Shell
@@ -146,29 +147,32 @@ def refused(argv: list[str], here: Path, shell: Shell, capsys: pytest.CaptureFix
     return line
 
 
-SLOW = [pytest.param(flags, line, marks=pytest.mark.slow) for flags, line in OPTIONS.items()]
-
-
-@pytest.mark.parametrize(("flags", "line"), [*FLAGS.items(), *SLOW])
+@pytest.mark.parametrize(
+    "lines", [FLAGS, pytest.param(OPTIONS, marks=pytest.mark.slow)], ids=["flags", "options"]
+)
 def test_a_wrong_flag_or_what_it_names_is_refused_in_one_line(
-    flags: str, line: str, here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
+    lines: dict[str, str], here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert refused(["train", "run.toml", *flags.split()], here, shell, capsys) == line
+    for flags, line in lines.items():
+        with case(flags):
+            assert refused(["train", "run.toml", *flags.split()], here, shell, capsys) == line
 
 
-@pytest.mark.parametrize(("command", "line"), COMMANDS.items())
 def test_a_wrong_command_is_refused_in_one_line(
-    command: str, line: str, here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
+    here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert refused(command.split(), here, shell, capsys) == line
+    for command, line in COMMANDS.items():
+        with case(command):
+            assert refused(command.split(), here, shell, capsys) == line
 
 
-@pytest.mark.parametrize(("change", "line"), TOML.items())
 def test_a_wrong_run_file_is_refused_in_one_line(
-    change: tuple[str, str], line: str, here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
+    here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (here / "run.toml").write_text(RUN.replace(*change, 1))
-    assert refused(["train", "run.toml"], here, shell, capsys) == line
+    for change, line in TOML.items():
+        with case(*change):
+            (here / "run.toml").write_text(RUN.replace(*change, 1))
+            assert refused(["train", "run.toml"], here, shell, capsys) == line
 
 
 def test_a_resumed_run_refuses_other_settings(

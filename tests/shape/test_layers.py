@@ -33,25 +33,49 @@ loop.steps = 1
 """
 
 
-def loaded_after(code: str, *, directory: Path = ROOT) -> set[str]:
-    """Top-level modules that a fresh interpreter holds after `code`."""
-    report = "\nimport json, sys; print('\\n' + json.dumps(sorted({m.split('.')[0] for m in sys.modules})))"
+STATIONS = """
+import importlib, pkgutil, sys, types
+
+class Foreign(types.ModuleType):
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return object
+
+# Of two sinks: a second to import, and nothing of ours.
+for name in ("wandb", "tensorboard.compat.proto.event_pb2", "tensorboard.compat.proto.summary_pb2",
+             "tensorboard.summary.writer.record_writer"):
+    sys.modules[name] = Foreign(name)
+for station in ("config", "store", "telemetry", "render", "prompts", "envs", "runtime"):
+    package = importlib.import_module(f"strop.{station}")
+    for found in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"strop.{station}.{found.name}")
+"""
+
+
+def loaded_after(*stages: str, directory: Path) -> list[set[str]]:
+    """Top-level modules that a fresh interpreter holds after each of `stages`, one after another."""
+    report = (
+        "import json, sys; print('\\nloaded', json.dumps(sorted({m.split('.')[0] for m in sys.modules})))"
+    )
+    program = "\n".join(f"{stage}\n{report}" for stage in stages)
     done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}{report}"],
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{program}"],
         capture_output=True,
         text=True,
         cwd=directory,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return set(json.loads(done.stdout.splitlines()[-1]))
+    found = [line for line in done.stdout.splitlines() if line.startswith("loaded ")]
+    return [set(json.loads(line.removeprefix("loaded "))) for line in found]
 
 
-def loaded_by_commands(*commands: tuple[str, ...], exit_code: int, directory: Path) -> set[str]:
-    """The same after `strop ARGUMENTS`, one after another; each must end with `exit_code`."""
-    code = f"""
+def commands(*argv: tuple[str, ...], exit_code: int) -> str:
+    """`strop ARGUMENTS`, one after another; each must end with `exit_code`."""
+    return f"""
 from strop.cli.main import main
-for arguments in {commands!r}:
+for arguments in {argv!r}:
     sys.argv = ["strop", *arguments]
     try:
         code = main() or 0
@@ -59,7 +83,25 @@ for arguments in {commands!r}:
         code = ended.code or 0
     assert code == {exit_code}, code
 """
-    return loaded_after(code, directory=directory)
+
+
+WRONG = ("train", "run.toml"), ("train", "absent.toml"), ("train", "run.toml", "--loop.stepz", "3")
+STAGES = {
+    "strop": "import strop",
+    "help": commands(("--help",), exit_code=0),
+    "wrong input": commands(*WRONG, exit_code=2),
+    "algo": "import strop.algo.advantages, strop.algo.aggregate, strop.algo.batch",
+    "stations": STATIONS,
+}
+"""In one interpreter, for its start takes longer than most: what one loads, those behind it hold too."""
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """What is loaded after each stage."""
+    directory = tmp_path_factory.mktemp("stages")
+    (directory / "run.toml").write_text('model = "tiny"\n[loop]\nstepz = 3\n')
+    return dict(zip(STAGES, loaded_after(*STAGES.values(), directory=directory), strict=True))
 
 
 def test_imports_point_downwards():
@@ -70,24 +112,16 @@ def test_imports_point_downwards():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_importing_strop_loads_nothing_heavy():
-    assert loaded_after("import strop") & {*HEAVY, "numpy", "pydantic"} == set()
+def test_importing_strop_loads_nothing_heavy(loaded):
+    assert loaded["strop"] & {*HEAVY, "numpy", "pydantic"} == set()
 
 
-def test_stations_without_tensors_load_without_torch():
-    code = """
-import importlib, pkgutil
-for station in ("config", "store", "telemetry", "render", "prompts", "envs", "runtime"):
-    package = importlib.import_module(f"strop.{station}")
-    for found in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"strop.{station}.{found.name}")
-"""
-    assert "torch" not in loaded_after(code)
+def test_stations_without_tensors_load_without_torch(loaded):
+    assert "torch" not in loaded["stations"]
 
 
-def test_the_numpy_half_of_algo_loads_without_torch():
-    code = "import strop.algo.advantages, strop.algo.aggregate, strop.algo.batch"
-    assert loaded_after(code) & HEAVY == set()
+def test_the_numpy_half_of_algo_loads_without_torch(loaded):
+    assert loaded["algo"] & HEAVY == set()
 
 
 @pytest.mark.slow
@@ -95,16 +129,14 @@ def test_a_step_of_training_needs_neither_transformers_nor_the_compiler(tiny_dir
     """Each takes longer to import than all else that a short run does before its first token."""
     (tmp_path / "task.py").write_text(TASK)
     (tmp_path / "run.toml").write_text(RUN.format(model=tiny_dir))
-    loaded = loaded_by_commands(("train", "run.toml"), exit_code=0, directory=tmp_path)
+    [loaded] = loaded_after(commands(("train", "run.toml"), exit_code=0), directory=tmp_path)
     assert "torch" in loaded
     assert loaded & {"transformers", "sympy"} == set()
 
 
-def test_help_loads_nothing_heavy(tmp_path):
-    assert loaded_by_commands(("--help",), exit_code=0, directory=tmp_path) & HEAVY == set()
+def test_help_loads_nothing_heavy(loaded):
+    assert loaded["help"] & HEAVY == set()
 
 
-def test_config_errors_load_nothing_heavy(tmp_path):
-    (tmp_path / "run.toml").write_text('model = "tiny"\n[loop]\nstepz = 3\n')
-    wrong = ("train", "run.toml"), ("train", "absent.toml"), ("train", "run.toml", "--loop.stepz", "3")
-    assert loaded_by_commands(*wrong, exit_code=2, directory=tmp_path) & HEAVY == set()
+def test_config_errors_load_nothing_heavy(loaded):
+    assert loaded["wrong input"] & HEAVY == set()
