@@ -20,47 +20,44 @@ def weigh(aggregation, mask, trajectory, update=None, constant=8):
     )
 
 
-@pytest.mark.parametrize(
-    ("aggregation", "weights"),
-    [
-        ("token_mean", [1 / 3, 1 / 3, 0, 1 / 3]),
-        ("seq_mean_token_mean", [1 / 4, 1 / 4, 0, 1 / 2]),
-        ("seq_mean_token_sum", [1 / 2, 1 / 2, 0, 1 / 2]),
-        ("seq_sum_const", [1 / 16, 1 / 16, 0, 1 / 16]),
-    ],
-)
-def test_four_modes_are_four_different_weightings(aggregation, weights):  # verl#931
-    assert weigh(aggregation, [1, 1, 0, 1], [0, 0, 0, 1]) == pytest.approx(weights)
+def test_four_modes_are_four_different_weightings():  # verl#931
+    for aggregation, weights in {
+        "token_mean": [1 / 3, 1 / 3, 0, 1 / 3],
+        "seq_mean_token_mean": [1 / 4, 1 / 4, 0, 1 / 2],
+        "seq_mean_token_sum": [1 / 2, 1 / 2, 0, 1 / 2],
+        "seq_sum_const": [1 / 16, 1 / 16, 0, 1 / 16],
+    }.items():
+        assert weigh(aggregation, [1, 1, 0, 1], [0, 0, 0, 1]) == pytest.approx(weights), aggregation
 
 
-@pytest.mark.parametrize("aggregation", MODES[:2])
-def test_mean_of_a_sequence_leaves_tokens_out_that_are_not_trained(aggregation):  # AReaL#1346
-    weights = weigh(aggregation, [1, 1, 0, 0], [0] * 4)
-    assert float(weights @ np.array([1, 1, 10, 10])) == 1.0
+def test_mean_of_a_sequence_leaves_tokens_out_that_are_not_trained():  # AReaL#1346
+    for aggregation in MODES[:2]:
+        weights = weigh(aggregation, [1, 1, 0, 0], [0] * 4)
+        assert float(weights @ np.array([1, 1, 10, 10])) == 1.0, aggregation
 
 
-@pytest.mark.parametrize("aggregation", MODES[1:])
-def test_fully_masked_trajectory_is_not_counted(aggregation):
-    with_it = weigh(aggregation, [1, 1, 0, 0], [0, 0, 1, 1])
-    without = weigh(aggregation, [1, 1], [0, 0])
-    assert with_it == pytest.approx([*without, 0, 0])
+def test_fully_masked_trajectory_is_not_counted():
+    for aggregation in MODES[1:]:
+        with_it = weigh(aggregation, [1, 1, 0, 0], [0, 0, 1, 1])
+        without = weigh(aggregation, [1, 1], [0, 0])
+        assert with_it == pytest.approx([*without, 0, 0]), aggregation
 
 
-@pytest.mark.parametrize("aggregation", MODES)
-def test_fully_masked_update_has_zero_weights(aggregation):
-    assert weigh(aggregation, [0, 0], [0, 1]).tolist() == [0, 0]
+def test_fully_masked_update_has_zero_weights():
+    for aggregation in MODES:
+        assert weigh(aggregation, [0, 0], [0, 1]).tolist() == [0, 0], aggregation
 
 
-@pytest.mark.parametrize("aggregation", MODES)
-def test_no_tokens_have_no_weights(aggregation):
-    assert weigh(aggregation, [], []).shape == (0,)
+def test_no_tokens_have_no_weights():
+    for aggregation in MODES:
+        assert weigh(aggregation, [], []).shape == (0,), aggregation
 
 
-@pytest.mark.parametrize("aggregation", MODES)
-def test_updates_have_denominators_of_their_own(aggregation):
-    together = weigh(aggregation, [1] * 5, [0, 0, 1, 2, 2], update=[0, 0, 0, 1, 1])
-    first, second = weigh(aggregation, [1] * 3, [0, 0, 1]), weigh(aggregation, [1] * 2, [2, 2])
-    assert together.tolist() == [*first, *second]
+def test_updates_have_denominators_of_their_own():
+    for aggregation in MODES:
+        together = weigh(aggregation, [1] * 5, [0, 0, 1, 2, 2], update=[0, 0, 0, 1, 1])
+        first, second = weigh(aggregation, [1] * 3, [0, 0, 1]), weigh(aggregation, [1] * 2, [2, 2])
+        assert together.tolist() == [*first, *second], aggregation
 
 
 def test_rank_with_few_tokens_is_not_overweighted():  # prime-rl#2562

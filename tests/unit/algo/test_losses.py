@@ -1,5 +1,7 @@
 """The clipped surrogate and the KL estimators beyond their tables in tests/golden."""
 
+from itertools import product
+
 import pytest
 import torch
 
@@ -52,17 +54,20 @@ def test_extreme_log_ratio_gives_finite_loss_and_gradient(log_ratio):
     assert torch.isfinite(logp.grad).all()
 
 
-@pytest.mark.parametrize("kind", ["k1", "k2", "k3", "low_var_kl"])
-@pytest.mark.parametrize("log_ratio", [-1e4, 1e4])
-def test_extreme_log_ratio_gives_finite_kl(kind, log_ratio):
-    assert torch.isfinite(estimate_kl(torch.tensor([log_ratio]), torch.zeros(1), kind=kind)).all()
+KINDS = ("k1", "k2", "k3", "low_var_kl")
 
 
-@pytest.mark.parametrize("kind", ["k2", "k3", "low_var_kl"])
-def test_kl_has_a_gradient(kind):  # SkyRL#1353: computed under no_grad
-    logp = torch.tensor([-1.0], requires_grad=True)
-    estimate_kl(logp, torch.tensor([-1.5]), kind=kind).sum().backward()
-    assert logp.grad.item() > 0
+def test_extreme_log_ratio_gives_finite_kl():
+    for kind, log_ratio in product(KINDS, (-1e4, 1e4)):
+        kl = estimate_kl(torch.tensor([log_ratio]), torch.zeros(1), kind=kind)
+        assert torch.isfinite(kl).all(), (kind, log_ratio)
+
+
+def test_kl_has_a_gradient():  # SkyRL#1353: computed under no_grad
+    for kind in KINDS[1:]:
+        logp = torch.tensor([-1.0], requires_grad=True)
+        estimate_kl(logp, torch.tensor([-1.5]), kind=kind).sum().backward()
+        assert logp.grad.item() > 0, kind
 
 
 def test_k3_is_not_negative_near_zero_in_float32():
@@ -72,9 +77,9 @@ def test_k3_is_not_negative_near_zero_in_float32():
     assert torch.allclose(kl.double(), log_ratio.double().square() / 2, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["k1", "k2", "k3", "low_var_kl"])
-def test_nan_surfaces(kind):
-    assert estimate_kl(torch.zeros(1), torch.tensor([torch.nan]), kind=kind).isnan().all()
+def test_nan_surfaces():
+    for kind in KINDS:
+        assert estimate_kl(torch.zeros(1), torch.tensor([torch.nan]), kind=kind).isnan().all(), kind
 
 
 def test_the_default_kl_pulls_towards_the_reference():  # slime's default, k1, has no gradient on average

@@ -1,6 +1,7 @@
 """Gradients of policy losses against finite differences, both forms of GSPO, and what is not trained."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -59,14 +60,14 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_gradient_is_the_slope(name):
-    def total(x):
-        return WEIGHT @ FUNCTIONS[name](x)
+def test_gradient_is_the_slope():
+    def total(function, x):
+        return WEIGHT @ function(x)
 
-    found = gradient(total, LOGP)
-    assert torch.allclose(found, slopes(total, LOGP), atol=1e-7)
-    assert found.abs().max() > 0.01
+    for name, function in FUNCTIONS.items():
+        found = gradient(partial(total, function), LOGP)
+        assert torch.allclose(found, slopes(partial(total, function), LOGP), atol=1e-7), name
+        assert found.abs().max() > 0.01, name
 
 
 def test_cispo_has_the_slope_along_which_its_ratio_stays():

@@ -65,7 +65,7 @@ def test_gradients_are_those_of_the_modules(family, tmp_path):
 
 
 def test_gradients_add_up_over_passes_and_chunks(tiny):
-    ids = IDS.repeat(9, 3)
+    ids = IDS.repeat(6, 3)
     assert ids.numel() > CHUNK
     assert fused_training.columns_beside(ids.numel()) > 0
     tiny.module.double()

@@ -130,7 +130,7 @@ def credited(critic: OwnCritic, *, seed: int, aggregation: str = "token_mean") -
     return batch, algorithm.weights(batch)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(
     seed=st.integers(0, 1000),
     max_tokens=st.sampled_from([40, 20, 1]),
