@@ -1,6 +1,9 @@
 """Every renderer keeps the seam's promises."""
 
+from itertools import product
+
 import pytest
+from cases import case
 from chat_model import CHATML, LLAMA, make_chat_tokenizer
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,25 +59,24 @@ def test_rendering_twice_gives_the_same_ids(renderer):
     assert ids_of(renderer, *HISTORY) == ids_of(renderer, *HISTORY)
 
 
-@pytest.mark.parametrize("answer", ANSWERS)
-@pytest.mark.parametrize("reply", ["42", "Let me see: <calc>6*7</calc>", "a\nb"])
-def test_what_grows_turn_by_turn_is_the_full_render(renderer, reply, answer):
-    stop = renderer.stop_ids[0]
-    said = {"role": "assistant", "content": reply}
-    full = ids_of(renderer, *HISTORY, said, *answer)
-    begun = ids_of(renderer, *HISTORY)
-    bridge = renderer.follow_up(HISTORY, answer, last_id=stop)
-    drawn = full[len(begun) : len(full) - len(bridge)]
-    assert full == begun + drawn + bridge
-    assert renderer.decode(drawn) == reply
-    assert drawn[-1] == stop
+def test_what_grows_turn_by_turn_is_the_full_render(renderer):
+    stop, begun = renderer.stop_ids[0], ids_of(renderer, *HISTORY)
+    for reply, answer in product(["42", "Let me see: <calc>6*7</calc>", "a\nb"], ANSWERS):
+        with case(reply, answer):
+            said = {"role": "assistant", "content": reply}
+            full = ids_of(renderer, *HISTORY, said, *answer)
+            bridge = renderer.follow_up(HISTORY, answer, last_id=stop)
+            drawn = full[len(begun) : len(full) - len(bridge)]
+            assert full == begun + drawn + bridge
+            assert renderer.decode(drawn) == reply
+            assert drawn[-1] == stop
 
 
-@pytest.mark.parametrize("answer", ANSWERS)
-def test_a_reply_without_its_stop_gets_one(renderer, answer):
+def test_a_reply_without_its_stop_gets_one(renderer):
     stop = renderer.stop_ids[0]
-    stopped = renderer.follow_up(HISTORY, answer, last_id=stop)
-    assert renderer.follow_up(HISTORY, answer, last_id=65) == [stop, *stopped]
+    for answer in ANSWERS:
+        stopped = renderer.follow_up(HISTORY, answer, last_id=stop)
+        assert renderer.follow_up(HISTORY, answer, last_id=65) == [stop, *stopped], answer
 
 
 def test_a_third_turn_follows_like_the_second(renderer):

@@ -60,7 +60,13 @@ TRAINERS = {
 }
 
 
-@pytest.fixture(params=TRAINERS)
+SLOW = ("local with adapters", "local with a shared critic")
+"""peft takes seconds to import; of both kinds of critic one is enough until all is run."""
+
+
+@pytest.fixture(
+    params=[pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in TRAINERS]
+)
 def make(request, tiny_dir):
     """A trainer of the model in a directory, by default the tiny one."""
     return lambda directory=tiny_dir: TRAINERS[request.param](directory)
@@ -113,9 +119,14 @@ def assert_equal(one, two):
     assert [name for name in one if not torch.equal(one[name], two[name])] == []
 
 
-def plain_logp(directory, sample, temperature):
+@pytest.fixture(scope="module")
+def plain(tiny_dir):
+    """The tiny model as transformers has it."""
+    return of_transformers(tiny_dir)
+
+
+def plain_logp(model, sample, temperature):
     """Log-probs of the response by one forward of the model alone."""
-    model = of_transformers(directory)
     ids = torch.tensor([sample.tokens])
     with torch.no_grad():
         logp = torch.log_softmax(model(input_ids=ids).logits[0] / temperature, -1)
@@ -123,14 +134,15 @@ def plain_logp(directory, sample, temperature):
     return logp[at - 1, ids[0, at]].numpy()
 
 
-@pytest.mark.parametrize("what", ["old", "ref"])
-async def test_scores_are_in_the_order_of_the_batch_and_nan_where_nothing_was_sampled(make, tiny_dir, what):
+async def test_scores_are_in_the_order_of_the_batch_and_nan_where_nothing_was_sampled(make, plain):
     batch = batch_of(groups_of())
-    scores = await make().score(batch, what)
-    assert (scores.shape, scores.dtype) == ((batch.num_tokens,), np.float32)
-    expected = np.concatenate([plain_logp(tiny_dir, sample, 0.8) for sample in batch.samples])
+    expected = np.concatenate([plain_logp(plain, sample, 0.8) for sample in batch.samples])
     expected[np.isnan(batch.behavior)] = np.nan
-    np.testing.assert_allclose(scores, expected, atol=1e-4)
+    trainer = make()
+    for what in ("old", "ref"):
+        scores = await trainer.score(batch, what)
+        assert (scores.shape, scores.dtype) == ((batch.num_tokens,), np.float32), what
+        np.testing.assert_allclose(scores, expected, atol=1e-4, err_msg=what)
 
 
 async def test_scores_of_a_sample_do_not_depend_on_the_others(make):
