@@ -60,20 +60,19 @@ def test_returns_are_those_before_whitening():
     assert white.advantage.mean() == pytest.approx(0, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("status", "bootstrap", "behind"),
-    [
+def test_what_is_behind_a_cut_counts_if_asked_for():
+    for status, bootstrap, behind in (
         (Status.TRUNCATED, True, 0.8),
         (Status.TRUNCATED, False, 0.0),
         (Status.COMPLETED, True, 0.0),
-    ],
-)
-def test_what_is_behind_a_cut_counts_if_asked_for(status, bootstrap, behind):
-    batch = batch_of(REPLY, REPLY, status=status)
-    batch.scored["next_values"] = np.float32([0.8, 0.8])
-    credited(batch, [0.5, 0.6], critic=Critic(bootstrap=bootstrap))
-    last = 1 + behind - 0.6
-    np.testing.assert_allclose(batch.advantage, [0.1 + 0.95 * last, last], atol=1e-6)
+    ):
+        batch = batch_of(REPLY, REPLY, status=status)
+        batch.scored["next_values"] = np.float32([0.8, 0.8])
+        credited(batch, [0.5, 0.6], critic=Critic(bootstrap=bootstrap))
+        last = 1 + behind - 0.6
+        np.testing.assert_allclose(
+            batch.advantage, [0.1 + 0.95 * last, last], atol=1e-6, err_msg=f"{status}, {bootstrap=}"
+        )
 
 
 def test_values_are_needed_by_gae_alone():

@@ -150,51 +150,58 @@ def test_supervised_loss_is_a_mean_over_tokens_of_the_update_not_of_means():
     assert batch.advantage.tolist() == [1, 1, 0, 1, 1]
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_eight_at_once_and_four_times_two_have_one_loss_and_gradient(objective):
+def test_eight_at_once_and_four_times_two_have_one_loss_and_gradient():
     """known-faults A8: a loss that is not divided by the parts of its update grows with their number."""
-    algorithm = open_given(Algo(objective=objective))
-    batch = shape_batch(objective)
-    algorithm.credit(batch)
-    rows = np.flatnonzero(algorithm.contributes(batch))
-    whole = inputs_of(algorithm, batch, rows)
-    total = algorithm.loss(whole)
-    total.total.backward()
-    value, gradients, parts = 0.0, [], {}
-    for part in np.array_split(rows, 4 if len(rows) == 8 else 2):
-        inputs = inputs_of(algorithm, batch, part)
-        loss = algorithm.loss(inputs)
-        loss.total.backward()
-        value += float(loss.total.detach())
-        gradients.append(inputs.logp_N.grad)
-        for name, each in loss.parts.items():
-            parts[name] = parts.get(name, 0.0) + float(each)
-    assert value == pytest.approx(float(total.total.detach()), rel=1e-6)
-    torch.testing.assert_close(torch.cat(gradients), whole.logp_N.grad, rtol=1e-6, atol=1e-9)
-    assert parts == pytest.approx({name: float(each) for name, each in total.parts.items()}, rel=1e-6)
+    for objective in OBJECTIVES:
+        algorithm = open_given(Algo(objective=objective))
+        batch = shape_batch(objective)
+        algorithm.credit(batch)
+        rows = np.flatnonzero(algorithm.contributes(batch))
+        whole = inputs_of(algorithm, batch, rows)
+        total = algorithm.loss(whole)
+        total.total.backward()
+        value, gradients, parts = 0.0, [], {}
+        for part in np.array_split(rows, 4 if len(rows) == 8 else 2):
+            inputs = inputs_of(algorithm, batch, part)
+            loss = algorithm.loss(inputs)
+            loss.total.backward()
+            value += float(loss.total.detach())
+            gradients.append(inputs.logp_N.grad)
+            for name, each in loss.parts.items():
+                parts[name] = parts.get(name, 0.0) + float(each)
+        assert value == pytest.approx(float(total.total.detach()), rel=1e-6), objective
+        torch.testing.assert_close(
+            torch.cat(gradients), whole.logp_N.grad, rtol=1e-6, atol=1e-9, msg=f"{objective}: ".__add__
+        )
+        assert parts == pytest.approx({name: float(each) for name, each in total.parts.items()}, rel=1e-6), (
+            objective
+        )
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_updates_do_not_see_each_other(objective):
-    algorithm, both = open_given(Algo(objective=objective)), shape_batch(objective, num_updates=2)
-    algorithm.credit(both)
-    first = [row for row in range(len(both.samples)) if both.update[row] == 0]
-    rows = [row for row in first if algorithm.contributes(both)[row]]
-    alone = shape_batch(objective)
-    groups = {both.samples[row].group_id for row in first}
-    kept = make_batch(
-        [Group(g, Prompt(id="", messages=""), [s for s in alone.samples if s.group_id == g]) for g in groups],
-        num_updates=1,
-        max_response_tokens=9,
-        temperature=1.0,
-    )
-    for what in ("old", "ref"):
-        kept.scored[what] = alone.scored[what][: kept.num_tokens]
-    algorithm.credit(kept)
-    own = [row for row in range(len(kept.samples)) if algorithm.contributes(kept)[row]]
-    one = algorithm.loss(inputs_of(algorithm, both, rows)).total.detach()
-    other = algorithm.loss(inputs_of(algorithm, kept, own)).total.detach()
-    assert float(one) == pytest.approx(float(other), rel=1e-6)
+def test_updates_do_not_see_each_other():
+    for objective in OBJECTIVES:
+        algorithm, both = open_given(Algo(objective=objective)), shape_batch(objective, num_updates=2)
+        algorithm.credit(both)
+        first = [row for row in range(len(both.samples)) if both.update[row] == 0]
+        rows = [row for row in first if algorithm.contributes(both)[row]]
+        alone = shape_batch(objective)
+        groups = {both.samples[row].group_id for row in first}
+        kept = make_batch(
+            [
+                Group(g, Prompt(id="", messages=""), [s for s in alone.samples if s.group_id == g])
+                for g in groups
+            ],
+            num_updates=1,
+            max_response_tokens=9,
+            temperature=1.0,
+        )
+        for what in ("old", "ref"):
+            kept.scored[what] = alone.scored[what][: kept.num_tokens]
+        algorithm.credit(kept)
+        own = [row for row in range(len(kept.samples)) if algorithm.contributes(kept)[row]]
+        one = algorithm.loss(inputs_of(algorithm, both, rows)).total.detach()
+        other = algorithm.loss(inputs_of(algorithm, kept, own)).total.detach()
+        assert float(one) == pytest.approx(float(other), rel=1e-6), objective
 
 
 def test_a_pair_reinforces_the_chosen_response():

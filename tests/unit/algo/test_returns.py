@@ -87,14 +87,14 @@ def test_an_observation_neither_earns_nor_cuts_credit_nor_is_discounted_for():  
     assert returns.tolist() == [0.5, 0, 0, 1]
 
 
-@pytest.mark.parametrize("nothing", [NAN, float("inf"), -float("inf")])
-def test_what_an_untrained_token_holds_changes_nothing(nothing):
-    reward_N, value_N, mask_N, offsets = drawn([9, 4], 3)
-    before = estimates(reward_N, value_N, mask_N, offsets)
-    reward_N[~mask_N], value_N[~mask_N] = nothing, nothing
-    after = estimates(reward_N, value_N, mask_N, offsets)
-    assert after.advantage_N.tolist() == before.advantage_N.tolist()
-    assert after.return_N.tolist() == before.return_N.tolist()
+def test_what_an_untrained_token_holds_changes_nothing():
+    for nothing in (NAN, float("inf"), -float("inf")):
+        reward_N, value_N, mask_N, offsets = drawn([9, 4], 3)
+        before = estimates(reward_N, value_N, mask_N, offsets)
+        reward_N[~mask_N], value_N[~mask_N] = nothing, nothing
+        after = estimates(reward_N, value_N, mask_N, offsets)
+        assert after.advantage_N.tolist() == before.advantage_N.tolist(), nothing
+        assert after.return_N.tolist() == before.return_N.tolist(), nothing
 
 
 @pytest.mark.parametrize("column", ["reward", "value"])

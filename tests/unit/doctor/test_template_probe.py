@@ -62,19 +62,16 @@ def test_the_separator_behind_the_stop_token_is_told_and_kept_between_turns(trai
     assert texts(traits(LLAMA3, bos="<s>", eos="<|eot_id|>"), "separator") == []
 
 
-@pytest.mark.parametrize(
-    ("template", "tokenizer"),
-    [
+def test_appended_ids_are_those_of_the_whole_conversation(traits):  # E2, E8
+    for template, tokenizer in (
         (CHATML, {}),
         (LLAMA3, {"bos": "<s>", "eos": "<|eot_id|>"}),
         (GEMMA, {"bos": "<s>", "eos": "<end_of_turn>"}),
         (MISTRAL, {"bos": "<s>", "eos": "</s>"}),
         (THINKING, {}),
-    ],
-)
-def test_appended_ids_are_those_of_the_whole_conversation(traits, template, tokenizer):  # E2, E8
-    said = texts(traits(template, **tokenizer), "several turns")
-    assert said[0] == "appended ids are those of the whole conversation"
+    ):
+        said = texts(traits(template, **tokenizer), "several turns")
+        assert said[0] == "appended ids are those of the whole conversation", template
 
 
 def test_dropped_thoughts_concern_runs_of_several_turns_alone(traits):  # E3

@@ -7,18 +7,15 @@ import pytest
 from strop.eval.intervals import interval_of, standard_error, wilson
 
 
-@pytest.mark.parametrize(
-    ("passed", "n", "low", "high"),
-    [
+def test_wilson():
+    for passed, n, low, high in (
         (8, 10, 0.490162, 0.943318),
         (0, 10, 0.0, 0.277533),
         (10, 10, 0.722467, 1.0),
         (50, 100, 0.403832, 0.596168),
-    ],
-)
-def test_wilson(passed, n, low, high):
-    found = wilson(passed=passed, n=n)
-    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-6)
+    ):
+        found = wilson(passed=passed, n=n)
+        assert (found.low, found.high) == pytest.approx((low, high), abs=1e-6), (passed, n)
 
 
 def test_one_sample_of_0_or_1_a_prompt_gives_wilson():
