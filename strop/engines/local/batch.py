@@ -15,10 +15,14 @@ from strop.engines.base import Completion, Finish, Request
 from strop.engines.local.cache import KVCache
 from strop.engines.local.capacity import Room
 from strop.engines.local.decoder import Decoder
+from strop.engines.local.lanes import Lanes
 from strop.engines.local.prefixes import Prefix
-from strop.engines.local.sampler import draw
+from strop.engines.local.sampler import Drawn, draw
 from strop.engines.local.stopping import StopTexts
 from strop.kept import Kept
+
+ROWS_OF_A_LANE = 16
+"""With fewer, reading the weights once for each lane costs about as much as lanes save."""
 
 
 @dataclass(slots=True)
@@ -89,8 +93,8 @@ class Sequence:
 class RunningBatch:
     """Sequences in rows 0 … n − 1 of the cache, in order of admission, and their prefixes in its slots."""
 
-    def __init__(self, decoder: Decoder, *, max_tokens: int) -> None:
-        self._decoder = decoder
+    def __init__(self, decoder: Decoder, lanes: Lanes, *, max_tokens: int) -> None:
+        self._decoder, self._lanes = decoder, lanes
         self._max_tokens = max_tokens
         self.sequences: list[Sequence] = []
         self._prefixes: list[Prefix] = []
@@ -132,21 +136,37 @@ class RunningBatch:
         Returns the sequences that finished; the others stay.
         """
         if self.sequences:
-            self._draw(self.sequences, self._decode())
+            self._go_on()
         if admitted:
             self._make_room(admitted)
             self._prefill(admitted)
             self.sequences.extend(admitted)
-            self._draw(admitted, self._decoder.after_prefixes([s.prefix for s in admitted if s.prefix]))
+            self._accept(admitted, self._drawn_first(admitted))
         return self.drop_finished()
 
-    def _decode(self) -> Tensor:
-        return self._decoder.decode(
-            np.array([s.ids[-1] for s in self.sequences], np.int64),
-            np.array([s.own - 1 for s in self.sequences], np.int64),
-            np.array([s.slot for s in self.sequences], np.int64),
+    def _go_on(self) -> None:
+        rows, num = len(self.sequences), self._lanes.num
+        parts = num if rows >= num * ROWS_OF_A_LANE else 1
+        ends = [rows * part // parts for part in range(parts + 1)]
+        shares = [range(*ends[part : part + 2]) for part in range(parts)]
+        for share, drawn in zip(shares, self._lanes.each(self._drawn_next, shares), strict=True):
+            self._accept(self.sequences[share.start : share.stop], drawn)
+
+    @torch.inference_mode()
+    def _drawn_next(self, rows: range) -> Drawn:
+        sequences = self.sequences[rows.start : rows.stop]
+        logits_BV = self._decoder.decode(
+            rows,
+            np.array([s.ids[-1] for s in sequences], np.int64),
+            np.array([s.own - 1 for s in sequences], np.int64),
+            np.array([s.slot for s in sequences], np.int64),
             np.array([len(p.ids) for p in self._prefixes], np.int64),
         )
+        return _draw(sequences, logits_BV)
+
+    def _drawn_first(self, sequences: list[Sequence]) -> Drawn:
+        prefixes = [s.prefix for s in sequences if s.prefix is not None]
+        return _draw(sequences, self._decoder.after_prefixes(prefixes))
 
     def _make_room(self, admitted: list[Sequence]) -> None:
         prefixes = {ids.tobytes(): len(ids) for ids in (s.prefix_ids() for s in admitted)}
@@ -169,13 +189,7 @@ class RunningBatch:
             sequence.prefix = prefix
         self._decoder.prefill(new, known)
 
-    def _draw(self, sequences: list[Sequence], logits_BV: Tensor) -> None:
-        drawn = draw(
-            logits_BV,
-            samplings=[s.request.sampling for s in sequences],
-            seeds=np.array([s.request.seed for s in sequences], np.uint64),
-            positions=np.array([s.length for s in sequences], np.int64),
-        )
+    def _accept(self, sequences: list[Sequence], drawn: Drawn) -> None:
         for row, kept in drawn.kept.items():
             sequences[row].kept.append(kept)
         for sequence, token, logp in zip(sequences, drawn.ids, drawn.logp, strict=True):
@@ -220,3 +234,12 @@ class RunningBatch:
         self._prefixes.clear()
         self._by_ids.clear()
         return out
+
+
+def _draw(sequences: list[Sequence], logits_BV: Tensor) -> Drawn:
+    return draw(
+        logits_BV,
+        samplings=[s.request.sampling for s in sequences],
+        seeds=np.array([s.request.seed for s in sequences], np.uint64),
+        positions=np.array([s.length for s in sequences], np.int64),
+    )

@@ -69,10 +69,10 @@ class KVCache:
         new = torch.zeros(rows, self._heads, *inner, dtype=self._dtype)
         return new.transpose(2, 3) if across else new
 
-    def places(self, tokens: NDArray[np.int64]) -> Tensor:
-        """[R · K] of a token of each of rows 0 … R − 1, by key head, among all [R, K, S]."""
-        at_RK = np.arange(len(tokens) * self._heads).reshape(-1, self._heads) * self.capacity
-        return torch.from_numpy((at_RK + tokens[:, None]).ravel())
+    def places(self, rows: range, tokens: NDArray[np.int64]) -> Tensor:
+        """[len(rows) · K] of a token of each of `rows`, by key head, among all [R, K, S]."""
+        at_RK = np.arange(rows.start * self._heads, rows.stop * self._heads).reshape(-1, self._heads)
+        return torch.from_numpy((at_RK * self.capacity + tokens[:, None]).ravel())
 
     def copy_row(self, source: int, target: int, length: int) -> None:
         """Give row `target` the first `length` tokens of row `source`."""

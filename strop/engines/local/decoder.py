@@ -81,15 +81,17 @@ class Decoder:
 
     def decode(
         self,
+        at: range,
         ids: NDArray[np.int64],
         own: NDArray[np.int64],
         prefix_of_row: NDArray[np.int64],
         lengths: NDArray[np.int64],
     ) -> Tensor:
-        """Feed one token to each of rows 0 … B − 1, at place `own` after its prefix; the next one's logits
-        [B, V]. `lengths` are those of the prefixes in slots 0 … S − 1."""
-        num_rows, num_slots = len(ids), len(lengths)
-        place = self.own.places(own)
+        """Feed one token to each of the B rows `at`, at place `own` after its prefix; the next one's logits
+        [B, V]. `lengths` are those of the prefixes in slots 0 … S − 1. Threads may do so side by side, each
+        for rows of its own."""
+        taken, num_slots = slice(at.start, at.stop), len(lengths)
+        place = self.own.places(at, own)
         rows = rows_at(prefix_of_row, lengths, own)
         before, mine = slice(rows.prefix_tokens), slice(rows.own_tokens)
 
@@ -101,7 +103,7 @@ class Decoder:
             out_BHD = shared_attention(
                 q_BH1D[:, :, 0],
                 Keys(shared_k[:num_slots, :, before], shared_v[:num_slots, :, before]),
-                Keys(keys[:num_rows, :, mine], values[:num_rows, :, mine]),
+                Keys(keys[taken, :, mine], values[taken, :, mine]),
                 rows,
                 rule,
             )

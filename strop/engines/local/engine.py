@@ -9,6 +9,7 @@ from strop.engines.base import Completion, Request, Weights
 from strop.engines.local.batch import RunningBatch, Sequence
 from strop.engines.local.capacity import longest_sequence
 from strop.engines.local.decoder import Decoder
+from strop.engines.local.lanes import Lanes
 from strop.engines.local.stopping import Decode, StopTexts
 from strop.errors import EngineFailed, TooLong
 from strop.nn.loading import CausalLM
@@ -41,7 +42,8 @@ class LocalEngine:
         self._stop_ids, self._decode = frozenset(stop_ids), decode
         self._stop_texts: dict[tuple[str, ...], StopTexts] = {}
         self._decoder = Decoder(model)
-        self._batch = RunningBatch(self._decoder, max_tokens=max_tokens)
+        self._lanes = Lanes()
+        self._batch = RunningBatch(self._decoder, self._lanes, max_tokens=max_tokens)
         self._waiting: list[Sequence] = []
         self._live: dict[str, Sequence] = {}
         self._work = asyncio.Event()
@@ -221,3 +223,4 @@ class LocalEngine:
     async def close(self) -> None:
         """See `engines.base.Engine`; the owner of `serve` cancels it."""
         await self.abort()
+        self._lanes.close()

@@ -1,0 +1,90 @@
+"""Rows that are decoded in lanes, and the lanes themselves."""
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+import torch
+from fresh import fresh
+
+from strop.engines.base import Request
+from strop.engines.local import batch
+from strop.engines.local.engine import LocalEngine
+from strop.engines.local.lanes import Lanes
+from strop.runtime.compute import Compute
+from strop.sample import Sampling
+
+
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+async def drawn(model):
+    """By requests that share prompts, end at different times, and are too many for the cache at once."""
+    compute = Compute()
+    engine = LocalEngine(model, compute, max_tokens=256, stop_ids=())
+    asked = [
+        Request(f"{i}", np.array([5, 6, 7 + i // 3], np.int32), Sampling(max_tokens=2 + 3 * (i % 4)), seed=i)
+        for i in range(12)
+    ]
+    async with asyncio.TaskGroup() as tasks:
+        serving = tasks.create_task(engine.serve())
+        replies = await asyncio.gather(*map(engine.generate, asked))
+        serving.cancel()
+    await engine.close()
+    compute.close()
+    return replies
+
+
+async def test_lanes_draw_the_same_tokens(tiny_dir, two_threads, monkeypatch):
+    model = fresh(tiny_dir)
+    together = await drawn(model)
+    monkeypatch.setattr(batch, "ROWS_OF_A_LANE", 1)
+    seen, decode = set(), batch.Decoder.decode
+
+    def watched(self, at, *given):
+        seen.add((threading.current_thread().name.rpartition("_")[0], len(at)))
+        return decode(self, at, *given)
+
+    monkeypatch.setattr(batch.Decoder, "decode", watched)
+    apart = await drawn(model)
+    assert {name for name, num in seen if num > 1} == {"strop-lane"}
+    for one, other in zip(together, apart, strict=True):
+        assert one.ids.tolist() == other.ids.tolist()
+        np.testing.assert_allclose(one.logp, other.logp, atol=1e-5)
+
+
+def test_parts_come_back_in_order_and_compute_alone(two_threads):
+    lanes = Lanes()
+    assert lanes.each(lambda part: (part, torch.get_num_threads()), [3, 1]) == [(3, 1), (1, 1)]
+    assert lanes.each(lambda part: (part, torch.get_num_threads()), [3]) == [(3, 2)]
+    lanes.close()
+
+
+def test_no_thread_outside_the_lanes_computes_with_fewer_threads(two_threads):
+    lanes, counts = Lanes(), []
+    lanes.each(str, [1, 2])
+    other = threading.Thread(target=lambda: counts.append(torch.get_num_threads()))
+    other.start()
+    other.join()
+    assert [torch.get_num_threads(), *counts] == [2, 2]
+    lanes.close()
+
+
+def test_a_part_that_fails_is_told_when_the_others_have_ended(two_threads):
+    lanes, ended = Lanes(), []
+
+    def work(part):
+        if part == 0:
+            raise ValueError("part 0")
+        ended.append(part)
+
+    with pytest.raises(ValueError, match="part 0"):
+        lanes.each(work, [0, 1])
+    assert ended == [1]
+    lanes.close()
