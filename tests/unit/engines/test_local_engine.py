@@ -175,14 +175,14 @@ async def test_length_ends_a_completion(tiny):
 
 async def test_abort_keeps_the_tokens_drawn_so_far_and_spares_the_others(tiny):
     async with engine_of(tiny) as engine:
-        whole = await engine.generate(request(0, PROMPTS[1], n=60, seed=5))
+        whole = await engine.generate(request(0, PROMPTS[1], n=30, seed=5))
         drawn = engine.tokens_drawn
-        part = asyncio.ensure_future(engine.generate(request(1, PROMPTS[1], n=60, seed=5)))
-        other = asyncio.ensure_future(engine.generate(request(2, PROMPTS[0], n=60, seed=11)))
+        part = asyncio.ensure_future(engine.generate(request(1, PROMPTS[1], n=30, seed=5)))
+        other = asyncio.ensure_future(engine.generate(request(2, PROMPTS[0], n=30, seed=11)))
         await tokens_drawn(engine, drawn + 10)
         await engine.abort({"1"})
         aborted, spared = await part, await other
-        again = await engine.generate(request(3, PROMPTS[0], n=60, seed=11))
+        again = await engine.generate(request(3, PROMPTS[0], n=30, seed=11))
     assert aborted.finish == "abort"
     assert 5 <= len(aborted.ids) < len(whole.ids)
     assert aborted.ids.tolist() == whole.ids[: len(aborted.ids)].tolist()
@@ -203,7 +203,7 @@ async def test_cancelled_request_leaves_nothing_behind(tiny):
 
 async def test_nothing_is_drawn_between_pause_and_resume(tiny):
     async with engine_of(tiny) as engine:
-        task = asyncio.ensure_future(engine.generate(request(0, PROMPTS[1], n=60, seed=5)))
+        task = asyncio.ensure_future(engine.generate(request(0, PROMPTS[1], n=20, seed=5)))
         await tokens_drawn(engine, 3)
         await engine.pause()
         drawn = engine.tokens_drawn
@@ -309,16 +309,16 @@ async def test_ignored_eos_does_not_end_a_completion_but_other_stop_ids_do(tiny)
     with torch.no_grad():
         tiny.module.model.norm.weight.fill_(0)  # all tokens are equally likely
     async with engine_of(tiny, stop_ids=()) as engine:
-        drawn = (await engine.generate(request(0, [1], n=60))).ids.tolist()
-    async with engine_of(tiny, stop_ids=(drawn[20],)) as engine:
+        drawn = (await engine.generate(request(0, [1], n=24))).ids.tolist()
+    async with engine_of(tiny, stop_ids=(drawn[8],)) as engine:
         plain, ignoring, other = await asyncio.gather(
-            engine.generate(request(0, [1], n=60)),
+            engine.generate(request(0, [1], n=24)),
             *(
                 engine.generate(Request(str(stops), np.array([1], np.int32), sampling, seed=0))
-                for stops in ((), (drawn[30],))
-                for sampling in [Sampling(max_tokens=60, ignore_eos=True, stop_token_ids=stops)]
+                for stops in ((), (drawn[16],))
+                for sampling in [Sampling(max_tokens=24, ignore_eos=True, stop_token_ids=stops)]
             ),
         )
-    assert plain.ids.tolist() == drawn[: drawn.index(drawn[20]) + 1]
+    assert plain.ids.tolist() == drawn[: drawn.index(drawn[8]) + 1]
     assert (ignoring.finish, ignoring.ids.tolist()) == ("length", drawn)
-    assert (other.finish, other.ids.tolist()) == ("stop", drawn[: drawn.index(drawn[30]) + 1])
+    assert (other.finish, other.ids.tolist()) == ("stop", drawn[: drawn.index(drawn[16]) + 1])

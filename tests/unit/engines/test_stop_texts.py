@@ -1,6 +1,5 @@
 """Stop texts in a growing reply: found with the token that completes them, from the tail alone."""
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,21 +22,21 @@ def end_of(ids: list[int], *texts: str, decode=DECODE) -> int | None:
     return next((n for n in range(1, len(ids) + 1) if stops.end(ids[:n])), None)
 
 
-@pytest.mark.parametrize(
-    ("ids", "text", "expected"),
-    [
-        ([0, 6, 0], "Stop", 2),
-        ([0, 1, 2, 0], "Stop", 3),
-        ([0, 1, 3, 0], "Stop", 3),
-        ([0, 1, 0, 2], "Stop", None),
-        ([0, 1, *[4] * 20, 2], "Stop", 23),
-        ([0, 1, *[4] * 20, 3, 0], "Stop", 23),
-        ([0, 5, 6], " Stop", 3),
-        ([5] * 9, "   ", 4),
-    ],
+ENDS = (
+    ([0, 6, 0], "Stop", 2),
+    ([0, 1, 2, 0], "Stop", 3),
+    ([0, 1, 3, 0], "Stop", 3),
+    ([0, 1, 0, 2], "Stop", None),
+    ([0, 1, *[4] * 20, 2], "Stop", 23),
+    ([0, 1, *[4] * 20, 3, 0], "Stop", 23),
+    ([0, 5, 6], " Stop", 3),
+    ([5] * 9, "   ", 4),
 )
-def test_stop_text_ends_with_the_token_that_completes_it(ids, text, expected):
-    assert end_of(ids, text, decode=pieces) == expected
+
+
+def test_stop_text_ends_with_the_token_that_completes_it():
+    for ids, text, expected in ENDS:
+        assert end_of(ids, text, decode=pieces) == expected, (ids, text)
 
 
 def test_stop_text_of_several_bytes_a_letter_waits_for_the_last_of_them():
