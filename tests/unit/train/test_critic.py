@@ -56,12 +56,12 @@ def random_head(model: CausalLM, seed: int = 0) -> ValueHead:
     return head
 
 
-def plain_values(directory, head: ValueHead, sample: Sample) -> np.ndarray:
-    """After each token of a sample, by the model alone."""
-    with torch.no_grad():
-        model = of_transformers(directory)
-        hidden = model.model(input_ids=torch.tensor([sample.tokens])).last_hidden_state[0]
-        return (hidden @ head.weight_1D[0] + head.bias_1).numpy()
+@torch.no_grad()
+def plain_values(directory, head: ValueHead, batch: Batch) -> list[np.ndarray]:
+    """After each token of each sample, by the model alone."""
+    model = of_transformers(directory).model
+    states = [model(input_ids=torch.tensor([s.tokens])).last_hidden_state[0] for s in batch.samples]
+    return [(hidden_TD @ head.weight_1D[0] + head.bias_1).numpy() for hidden_TD in states]
 
 
 def own_critic(model: CausalLM, *, max_tokens: int = 10_000, **keys) -> OwnCritic:
@@ -90,25 +90,31 @@ def copied(trainer: LocalTrainer) -> dict[str, torch.Tensor]:
     return {name: p.clone() for name, p in trainer.weights()}
 
 
-@pytest.mark.parametrize("max_tokens", [10_000, 1])
-def test_a_value_is_of_the_state_before_its_token(tiny, tiny_dir, max_tokens):
+def test_a_value_is_of_the_state_before_its_token(tiny, tiny_dir):
     """verl#50, #1440, #1850: values shifted by one, or that of the end zeroed."""
     head, batch = random_head(tiny), batch_of()
-    found = Scorer(tiny, head, Train(max_tokens_per_device=max_tokens)).values(batch)
-    for row, sample in enumerate(batch.samples):
-        before = plain_values(tiny_dir, head, sample)[sample.prompt_length - 1 : -1]
-        sampled = sample.sequence.sampled[sample.prompt_length :]
-        np.testing.assert_allclose(found[batch.tokens_of(row)], np.where(sampled, before, np.nan), atol=1e-5)
+    plain = plain_values(tiny_dir, head, batch)
+    for max_tokens in (10_000, 1):
+        found = Scorer(tiny, head, Train(max_tokens_per_device=max_tokens)).values(batch)
+        for row, sample in enumerate(batch.samples):
+            sampled = sample.sequence.sampled[sample.prompt_length :]
+            expected = np.where(sampled, plain[row][sample.prompt_length - 1 : -1], np.nan)
+            np.testing.assert_allclose(
+                found[batch.tokens_of(row)], expected, atol=1e-5, err_msg=f"{max_tokens=}"
+            )
 
 
-@pytest.mark.parametrize("max_tokens", [10_000, 1])
-def test_a_next_value_is_of_the_state_after_the_last_token(tiny, tiny_dir, max_tokens):
+def test_a_next_value_is_of_the_state_after_the_last_token(tiny, tiny_dir):
     head, batch = random_head(tiny), batch_of()
-    found = Scorer(tiny, head, Train(max_tokens_per_device=max_tokens)).next_values(batch)
+    plain = plain_values(tiny_dir, head, batch)
     assert 0 < batch.truncated.sum() < 6
-    for row, sample in enumerate(batch.samples):
-        after = plain_values(tiny_dir, head, sample)[-1] if batch.truncated[row] else 0.0
-        np.testing.assert_allclose(found[batch.tokens_of(row)], after, atol=1e-5)
+    for max_tokens in (10_000, 1):
+        found = Scorer(tiny, head, Train(max_tokens_per_device=max_tokens)).next_values(batch)
+        for row in range(len(batch.samples)):
+            after = plain[row][-1] if batch.truncated[row] else 0.0
+            np.testing.assert_allclose(
+                found[batch.tokens_of(row)], after, atol=1e-5, err_msg=f"{max_tokens=}"
+            )
 
 
 def test_values_are_not_divided_by_the_temperature(tiny):

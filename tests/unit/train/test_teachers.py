@@ -96,9 +96,9 @@ async def stepped(trainer: LocalTrainer, batch: Batch) -> dict[str, float]:
     return await trainer.step(batch)
 
 
-def all_logp(model: CausalLM, ids: list[int], batch: Batch, kept: list[int]) -> torch.Tensor:
-    """[T, K] of every next token, by transformers' own forward."""
-    logits = eager(model)(input_ids=torch.tensor([ids])).logits[0].float()
+def all_logp(theirs, ids: list[int], batch: Batch, kept: list[int]) -> torch.Tensor:
+    """[T, K] of every next token, by transformers' own forward: `theirs` is an eager model."""
+    logits = theirs(input_ids=torch.tensor([ids])).logits[0].float()
     return torch.log_softmax(logits[:, kept] / batch.temperature, -1)
 
 
@@ -106,9 +106,9 @@ async def test_a_teacher_scores_at_the_temperature_and_within_the_sets_of_the_sa
     """slime#2085, verl#6867: at temperature 0; slime#2319: at 1, whatever the sampler's was."""
     kept = list(range(40, 90))
     batch = batch_of(kept=kept, temperature=0.6)
-    column = teachers_of(other).score(batch, tiny)
+    column, theirs = teachers_of(other).score(batch, tiny), eager(other)
     for row, sample in enumerate(batch.samples):
-        logp = all_logp(other, sample.tokens, batch, kept)
+        logp = all_logp(theirs, sample.tokens, batch, kept)
         at = np.flatnonzero(sample.sequence.sampled)
         expected = [logp[i - 1, kept.index(sample.tokens[i])].item() for i in at]
         found = column[batch.tokens_of(row)][at - sample.prompt_length]
@@ -175,10 +175,10 @@ def _divergences(model: CausalLM, teachers: Teachers, batch: Batch) -> np.ndarra
 def test_a_hint_is_seen_by_the_teacher_and_scores_stay_with_their_tokens(tiny):
     batch = batch_of(temperature=0.7)
     batch.for_teacher = behind(batch, [[*HINT, *s.tokens[: s.prompt_length]] for s in batch.samples])
-    column = teachers_of(None).score(batch, tiny)
+    column, theirs = teachers_of(None).score(batch, tiny), eager(tiny)
     every = list(range(264))
     for row, sample in enumerate(batch.samples):
-        logp = all_logp(tiny, [*HINT, *sample.tokens], batch, every)
+        logp = all_logp(theirs, [*HINT, *sample.tokens], batch, every)
         at = np.flatnonzero(sample.sequence.sampled)
         expected = [logp[len(HINT) + i - 1, sample.tokens[i]].item() for i in at]
         assert column[batch.tokens_of(row)][at - sample.prompt_length] == pytest.approx(expected, abs=1e-4)
@@ -228,13 +228,13 @@ def _norm(gradients: dict[str, torch.Tensor]) -> float:
 def _plain(model: CausalLM, teacher: CausalLM, batch: Batch, section: Teacher, hint: list[int]):
     """One sample at a time, all logits, transformers' own forward."""
     every, losses, num = list(range(264)), [], int(batch.mask.sum())
-    theirs = eager(model)
+    theirs, of_teacher = eager(model), eager(teacher)
     for sample in batch.samples:
         at = np.flatnonzero(sample.sequence.sampled) - 1
         logits = theirs(input_ids=torch.tensor([sample.tokens])).logits[0, at].float()
         p = torch.log_softmax(logits / batch.temperature, -1)
         with torch.no_grad():
-            q = all_logp(teacher, [*hint, *sample.tokens], batch, every)[at + len(hint)]
+            q = all_logp(of_teacher, [*hint, *sample.tokens], batch, every)[at + len(hint)]
         if section.form == "top_k":
             chosen = p.detach().topk(section.top_k).indices
             losses.append(top_k_reverse_kl(p.gather(1, chosen), q.gather(1, chosen)).sum() / num)
