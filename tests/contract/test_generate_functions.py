@@ -6,7 +6,7 @@ A new one is a line in `FUNCTIONS`, by path as a run names it.
 from pathlib import Path
 
 import numpy as np
-import pytest
+from cases import case
 from scripted import PROMPT, Noise, finished_group, player_of
 
 from strop.plugins import resolve
@@ -72,9 +72,10 @@ async def two_parts(prompt, ctx):
 FUNCTIONS = [f"{PATH}:{name}" for name in ("one_reply", "best_of_two", "two_turns", "two_parts")]
 
 
-@pytest.fixture(params=FUNCTIONS, ids=lambda path: path.split(":")[1])
-def generate(request):
-    return resolve(request.param, key="rollout.generate", names={}, group="strop.generate")
+def functions():
+    """(name, function) of each."""
+    for path in FUNCTIONS:
+        yield path.split(":")[1], resolve(path, key="rollout.generate", names={}, group="strop.generate")
 
 
 async def group_of(generate, *, size=4, engine=None):
@@ -82,41 +83,53 @@ async def group_of(generate, *, size=4, engine=None):
     return await finished_group(player, size=size, max_tokens=BUDGET)
 
 
-async def test_every_sample_ends_rewarded_and_without_error(generate):
-    for sample in await group_of(generate):
-        assert (sample.error, sample.status in (Status.COMPLETED, Status.TRUNCATED)) == (None, True)
-        assert np.isfinite(sample.reward)
+async def test_every_sample_ends_rewarded_and_without_error():
+    for name, generate in functions():
+        with case(name):
+            for sample in await group_of(generate):
+                assert (sample.error, sample.status in (Status.COMPLETED, Status.TRUNCATED)) == (None, True)
+                assert np.isfinite(sample.reward)
 
 
-async def test_prompt_is_not_trained_and_the_response_fits_the_budget(generate):
-    for sample in await group_of(generate):
-        assert 1 <= sample.prompt_length < len(sample.sequence)
-        assert not sample.sequence.mask[: sample.prompt_length].any()
-        assert 1 <= sample.response_length <= BUDGET
-        assert sample.effective_response_length >= 1
+async def test_prompt_is_not_trained_and_the_response_fits_the_budget():
+    for name, generate in functions():
+        with case(name):
+            for sample in await group_of(generate):
+                assert 1 <= sample.prompt_length < len(sample.sequence)
+                assert not sample.sequence.mask[: sample.prompt_length].any()
+                assert 1 <= sample.response_length <= BUDGET
+                assert sample.effective_response_length >= 1
 
 
-async def test_engine_sees_ids_that_stay_on_the_sample(generate):
-    engine = Noise()
-    samples = await group_of(generate, size=1, engine=engine)
-    for request in engine.requests:
-        assert all(sample.tokens[: len(request.ids)] == request.ids.tolist() for sample in samples)
+async def test_engine_sees_ids_that_stay_on_the_sample():
+    for name, generate in functions():
+        with case(name):
+            engine = Noise()
+            samples = await group_of(generate, size=1, engine=engine)
+            for request in engine.requests:
+                assert all(sample.tokens[: len(request.ids)] == request.ids.tolist() for sample in samples)
 
 
-async def test_requests_at_one_time_have_ids_of_their_own(generate):
-    engine = Noise()
-    await group_of(generate, engine=engine)
-    assert len({request.id for request in engine.requests}) == len(engine.requests)
+async def test_requests_at_one_time_have_ids_of_their_own():
+    for name, generate in functions():
+        with case(name):
+            engine = Noise()
+            await group_of(generate, engine=engine)
+            assert len({request.id for request in engine.requests}) == len(engine.requests)
 
 
-async def test_samples_differ_and_the_same_group_is_the_same_again(generate):
-    one, two = await group_of(generate), await group_of(generate)
-    assert [s.tokens for s in one] == [s.tokens for s in two]
-    assert len({tuple(s.tokens) for s in one}) == len({s.index for s in one}) == len(one)
-    assert len({s.trajectory_id for s in one}) == 4
+async def test_samples_differ_and_the_same_group_is_the_same_again():
+    for name, generate in functions():
+        with case(name):
+            one, two = await group_of(generate), await group_of(generate)
+            assert [s.tokens for s in one] == [s.tokens for s in two]
+            assert len({tuple(s.tokens) for s in one}) == len({s.index for s in one}) == len(one)
+            assert len({s.trajectory_id for s in one}) == 4
 
 
-async def test_prompt_is_left_as_it_was(generate):
-    before = repr(PROMPT)
-    await group_of(generate)
-    assert repr(PROMPT) == before
+async def test_prompt_is_left_as_it_was():
+    for name, generate in functions():
+        with case(name):
+            before = repr(PROMPT)
+            await group_of(generate)
+            assert repr(PROMPT) == before

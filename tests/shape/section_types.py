@@ -23,6 +23,7 @@ from strop.config.tree import Config
 
 Types = set[type[Section]]
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+BLOCKS = ast.stmt | ast.ExceptHandler | ast.match_case
 COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
@@ -39,6 +40,17 @@ def every_section(of: type[Section] = Config) -> dict[str, type[Section]]:
 SECTIONS = every_section()
 
 
+def statements(node: ast.AST) -> list[ast.AST]:
+    """Those below, as `ast.walk` has them; of ten nodes nine are in expressions, where no statement is."""
+    found = [node]
+    for each in found:
+        for part in each._fields:
+            below = getattr(each, part, None)
+            if isinstance(below, list):
+                found += [child for child in below if isinstance(child, BLOCKS)]
+    return found
+
+
 @dataclass
 class Reads:
     """What was read: (section, key) → places."""
@@ -49,7 +61,7 @@ class Reads:
         """Read all files twice: first for the fields of their classes, then for what is read."""
         files = list(trees)
         fields = Fields()
-        classes = [node for _, tree in files for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+        classes = [node for _, tree in files for node in statements(tree) if isinstance(node, ast.ClassDef)]
         for _ in range(2):  # a field may be assigned from another one
             for node in classes:
                 _note_fields(node, fields)
@@ -99,7 +111,7 @@ class _Scope:
         for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
             inner.names[argument.arg] = _named(argument.annotation)
         if not isinstance(function, ast.Lambda):
-            for statement in ast.walk(function):
+            for statement in statements(function):
                 inner.learn(statement)
         return inner
 
@@ -183,7 +195,7 @@ def _note_fields(node: ast.ClassDef, fields: Fields) -> None:
             fields.note(node, statement.target.id, _named(statement.annotation))
         elif isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
             scope = _Scope({}, fields, node).within(statement)
-            for inner in ast.walk(statement):
+            for inner in statements(statement):
                 if isinstance(inner, ast.Assign):
                     for target in inner.targets:
                         _note_assignment(target, inner.value, scope)
