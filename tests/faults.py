@@ -81,7 +81,6 @@ FAULTS: dict[str, Covered] = {
     "B4": (
         "tests/unit/algo/test_policy.py::test_logged_kl_does_not_depend_on_its_coefficient",
         "tests/unit/algo/test_policy.py::test_inputs_are_left_as_they_were",
-        "tests/unit/algo/test_token_rewards.py::test_the_kl_that_is_reported_does_not_depend_on_its_coefficient",
         "tests/golden/test_advantage_values.py::test_the_reported_kl_is_not_changed_by_the_reward",
     ),
     # SkyRL #1635, OpenRLHF #1240, verl #2377: 0 · NaN of a token that is not trained
@@ -137,7 +136,7 @@ FAULTS: dict[str, Covered] = {
     # NeMo #2787: one advantage seen as that of many tokens, all of which a penalty in place hit
     "B22": (
         "tests/unit/algo/test_batch.py::test_tokens_of_a_sample_have_advantages_of_their_own",
-        "tests/unit/algo/test_token_rewards.py::test_a_price_on_one_token_leaves_the_others",
+        "tests/unit/algo/test_recipes.py::test_a_price_on_one_token_leaves_the_others",
         "tests/unit/algo/test_advantages.py::test_an_advantage_of_one_sample_is_changed_alone",
     ),
     # slime #2235: whitened over some of the ranks that hold a sequence; a rank without tokens waits for ever
@@ -153,7 +152,7 @@ FAULTS: dict[str, Covered] = {
         "tests/unit/algo/test_advantages.py::test_leave_one_out_of_one_is_refused",
         "tests/unit/algo/test_rank_advantages.py::test_one_alone_cannot_be_ranked",
         "tests/unit/algo/test_step_advantages.py::test_one_trajectory_alone_is_refused",
-        "tests/unit/algo/test_global_advantages.py::test_a_group_of_one_is_refused_by_the_algorithms_name",
+        "tests/unit/algo/test_reinforce_pp.py::test_a_group_of_one_is_refused_by_the_algorithms_name",
         "tests/unit/config/test_config_messages.py::test_toml_that_is_wrong_is_refused_in_one_line",
     ),
     # ROLL 370cb24c, c93093e8, 620cc0c9: whitening of no token or one gives NaN
@@ -175,7 +174,7 @@ FAULTS: dict[str, Covered] = {
         "tests/unit/algo/test_rank_advantages.py::test_scores_that_differ_by_rounding_are_tied",
         "tests/unit/algo/test_step_advantages.py::test_equal_steps_give_exactly_zero",
         "tests/unit/algo/test_whiten.py::test_values_that_differ_by_rounding_are_constant",
-        "tests/unit/algo/test_global_advantages.py::test_equal_rewards_give_exactly_zero_over_any_chunk",
+        "tests/unit/algo/test_reinforce_pp.py::test_equal_rewards_give_exactly_zero_over_any_chunk",
         "tests/contract/test_keep.py::test_rewards_that_differ_are_worth_training_on",
         "tests/unit/telemetry/test_group_metrics.py::test_rewards_that_differ_by_rounding_are_equal_as_they_are_for_the_advantages",
         "tests/unit/compat/test_compat_functions.py::test_filters_say_keep_or_why_not",
@@ -212,7 +211,7 @@ FAULTS: dict[str, Covered] = {
         "tests/unit/algo/test_advantages.py::test_leave_one_out_leaves_a_whole_trajectory_out",
         "tests/unit/algo/test_rank_advantages.py::test_a_trajectory_takes_one_place_however_many_samples_it_has",
         "tests/unit/algo/test_roles.py::test_samples_of_one_trajectory_and_role_move_the_baseline_once",
-        "tests/unit/algo/test_global_advantages.py::test_the_group_baseline_counts_trajectories",
+        "tests/unit/algo/test_reinforce_pp.py::test_the_group_baseline_counts_trajectories",
         "tests/unit/telemetry/test_group_metrics.py::test_samples_of_one_trajectory_count_as_one",
         "tests/unit/telemetry/test_ranks.py::test_a_trajectory_on_two_ranks_counts_once",
         "tests/unit/rollout/test_fan_out.py::test_one_and_zero_fanned_to_four_samples_have_a_baseline_of_a_half",

@@ -158,7 +158,7 @@ DEFECTS: dict[int, Covered] = {
     # A sample of which nothing is trained ends the run
     6: (
         "tests/contract/test_trainers.py::test_a_sample_of_nothing_but_tool_tokens_is_no_obstacle",
-        "tests/unit/algo/test_global_advantages.py::test_a_removed_sample_does_not_end_the_run",
+        "tests/unit/algo/test_reinforce_pp.py::test_a_removed_sample_does_not_end_the_run",
         "tests/contract/test_layouts.py::test_advantages_do_not_depend_on_the_order_of_trajectories",
         "tests/unit/algo/test_batch.py::test_removed_sample_has_no_mask_but_keeps_its_place",
         "tests/unit/algo/test_aggregate.py::test_fully_masked_trajectory_is_not_counted",

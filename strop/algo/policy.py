@@ -22,6 +22,7 @@ from strop.algo.opsm import masked_off_policy
 from strop.algo.overlong import without_truncated
 from strop.algo.policy_losses import open_policy_loss
 from strop.algo.sequence import sums_by_sample
+from strop.algo.trained import trained_values
 from strop.algo.whiten import whiten
 from strop.config.algo import Algo
 from strop.config.algo_rules import BUILT_IN_LOSSES
@@ -61,12 +62,12 @@ class PolicyGradient:
             batch.scored[_MEAN_WEIGHT] = self._mean_weights(batch)
 
     def _penalty(self, batch: Batch) -> NDArray[np.float64]:
-        """[N] what KL takes from the reward of each trained token."""
+        """[N] what KL takes from the reward of each trained token. Raises NonFinite where it is no number."""
         section = self._section
         if section.kl_coef == 0:
             return np.zeros(batch.num_tokens)
         kl_N = kl_values(self._start(batch), batch.scored["ref"], kind=section.kl_type)
-        return np.where(batch.mask, section.kl_coef * kl_N, 0.0)
+        return section.kl_coef * trained_values(kl_N, batch.mask, name="kl")
 
     def _start(self, batch: Batch) -> NDArray[np.float32]:
         """[N] the policy's log-probs at the start of the step."""

@@ -1,11 +1,10 @@
-"""Rewards of single tokens: what an outcome, a turn or a step is worth, less the price of drifting away."""
+"""Rewards of single tokens: what an outcome, a turn or a step is worth."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from strop.algo.advantages import trajectory_rewards
 from strop.algo.spans import Spans
-from strop.algo.trained import trained_values
 from strop.errors import NonFinite
 
 # N tokens of S samples in R spans, K rewards
@@ -59,20 +58,6 @@ def turn_ends(sampled_N: NDArray[np.bool_], offsets: NDArray[np.int64]) -> NDArr
     last = offsets[1:][np.diff(offsets) > 0] - 1
     is_last[last] = sampled_N[last]
     return np.flatnonzero(is_last)
-
-
-def less_kl(
-    reward_N: NDArray[np.float64],
-    kl_N: NDArray[np.floating],
-    *,
-    mask_N: NDArray[np.bool_],
-    coef: float,
-) -> NDArray[np.float64]:
-    """A new column, reward − coef · kl on trained tokens; `kl_N`, which is reported as it is, stays as it is.
-
-    Raises NonFinite for a trained token whose KL is not a number.
-    """
-    return reward_N - coef * trained_values(kl_N, mask_N, name="kl")
 
 
 def _check_rewards(reward_K: NDArray[np.float64]) -> None:

@@ -2,16 +2,17 @@
 
 import numpy as np
 import pytest
+from small_steps import batch_of, credited, with_kl
 
 from strop.algo.advantages import greedy_advantages, group_advantages, leave_one_out_advantages
-from strop.algo.global_advantages import reinforce_pp, reinforce_pp_baseline
+from strop.algo.kl import kl_values
 from strop.algo.ranks import rank_advantages, rank_rewards
 from strop.algo.returns import advantage_estimates, discounted_returns
 from strop.algo.roles import role_advantages
 from strop.algo.scan import backward_scan
 from strop.algo.spans import Spans
 from strop.algo.step_advantages import step_advantages
-from strop.algo.token_rewards import less_kl, outcome_rewards, placed_rewards
+from strop.algo.token_rewards import outcome_rewards, placed_rewards
 from strop.algo.whiten import whiten
 
 
@@ -145,16 +146,17 @@ def test_whitened_constants_are_exactly_zero(value, n, dtype, variance):
     assert not white.is_scaled
 
 
-def reinforced(variance):
-    return reinforce_pp(
-        floats(1, 0),
-        floats(0.1, 0.2, 0.3, 0.0, 0.4),
-        mask_N=np.ones(5, bool),
-        spans=Spans.of_samples(np.array([0, 3, 5])),
-        kl_coef=0.1,
-        discount=1.0,
-        variance=variance,
-    )
+def reinforced(whiten):
+    batch = with_kl(batch_of([1, 0], [3, 2], group_size=1), [0.1, 0.2, 0.3, 0.0, 0.4])
+    return credited(batch, advantage="returns", kl_coef=0.1, whiten=whiten)
+
+
+def grouped(whiten):
+    return credited(batch_of([1, 0, 1, 1], [2, 1, 1, 1]), normalize_std=False, whiten=whiten)
+
+
+def moments(values_N, *, ddof):
+    return values_N.mean(dtype=np.float64), values_N.var(ddof=ddof, dtype=np.float64)
 
 
 @pytest.mark.parametrize(
@@ -175,35 +177,24 @@ def reinforced(variance):
     ],
 )
 def test_reinforce_pp(variance, spread, expected):
-    white = reinforced(variance)
-    assert (white.mean, white.variance) == pytest.approx((0.556, spread), abs=1e-6)
-    assert white.values_N == pytest.approx(expected, abs=1e-6)
+    found = moments(reinforced("none"), ddof=1 if variance == "bessel" else 0)
+    assert found == pytest.approx((0.556, spread), abs=1e-6)
+    assert reinforced(variance) == pytest.approx(expected, abs=1e-6)
 
 
 def test_reinforce_pp_with_a_group_baseline():  # formulas 2.4
-    white = reinforce_pp_baseline(
-        floats(1, 0, 1, 1),
-        np.zeros(5),
-        groups=np.array([0, 0, 1, 1]),
-        trajectories=np.arange(4),
-        mask_N=np.ones(5, bool),
-        offsets=np.array([0, 2, 3, 4, 5]),
-        kl_coef=0.0,
-        variance="population",
-    )
-    assert (white.mean, white.variance) == pytest.approx((0.1, 0.14), abs=1e-9)
-    assert white.values_N == pytest.approx([1.069045, 1.069045, -1.603567, -0.267261, -0.267261], abs=1e-6)
+    assert moments(grouped("none"), ddof=0) == pytest.approx((0.1, 0.14), abs=1e-9)
+    expected = [1.069045, 1.069045, -1.603567, -0.267261, -0.267261]
+    assert grouped("population") == pytest.approx(expected, abs=1e-6)
 
 
 PRICES = (floats(0.2, 0.1, 0.3, 0.4, 0.5, 0.4, 0.2, 0.1), np.array([0, 1, 1, 1, 0, 1, 1, 1], bool))
 
 
 def priced(rewards, kl_N, mask_N, offsets, *, coef, discount):
-    spans = Spans.of_samples(np.array(offsets))
-    reward_N = less_kl(
-        outcome_rewards(floats(*rewards), mask_N=mask_N, spans=spans), kl_N, mask_N=mask_N, coef=coef
-    )
-    return discounted_returns(reward_N, mask_N=mask_N, spans=spans, discount=discount)
+    batch = with_kl(batch_of(rewards, np.diff(offsets), group_size=1), kl_N)
+    batch.mask = mask_N
+    return credited(batch, advantage="returns", kl_coef=coef, gamma=discount)
 
 
 @pytest.mark.parametrize(
@@ -379,6 +370,8 @@ def test_steps_of_a_group_are_standardised_together():  # formulas 2.17: rewards
 
 
 def test_the_reported_kl_is_not_changed_by_the_reward():  # slime#2114, formulas 2.1
-    kl_N = floats(0.5, 0.7, 0.9) - floats(0.4, 0.5, 0.6)
-    less_kl(floats(0, 0, 1), kl_N, mask_N=np.ones(3, bool), coef=0.5)
+    batch = batch_of([1], [3], group_size=1)
+    batch.scored.update(old=floats(0.5, 0.7, 0.9), ref=floats(0.4, 0.5, 0.6))
+    assert credited(batch, advantage="returns", kl_coef=0.5) == pytest.approx([0.7, 0.75, 0.85])
+    kl_N = kl_values(batch.scored["old"], batch.scored["ref"], kind="k1")
     assert kl_N == pytest.approx([0.1, 0.2, 0.3], abs=1e-9)

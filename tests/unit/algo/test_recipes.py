@@ -5,45 +5,20 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 import torch
+from small_steps import batch_of, with_kl
 
 from strop.algo.base import LossInputs
-from strop.algo.batch import make_batch
-from strop.algo.global_advantages import reinforce_pp, reinforce_pp_baseline
 from strop.algo.policy import PolicyGradient
 from strop.algo.sequence import sums_by_sample
-from strop.algo.spans import Spans
 from strop.config.algo import Algo, Correction
-from strop.errors import PluginError
-from strop.sample import Group, Prompt, Sample, Status, Tokens
+from strop.errors import NonFinite, PluginError
+from strop.sample import Status
 
 COLUMNS = [spec.name for spec in fields(LossInputs) if spec.name.endswith("_N")]
 
 
 def algorithm(*, num_updates=1, **keys):
     return PolicyGradient(Algo(**keys), num_updates=num_updates)
-
-
-def batch_of(rewards, lengths, *, group_size=2, num_updates=1):
-    samples = [
-        Sample(
-            index=i,
-            group_id=i // group_size,
-            sequence=Tokens.context([1]) + Tokens.drawn([5] * n, [-1.0] * n, [0] * n),
-            prompt_length=1,
-            reward=reward,
-            status=Status.COMPLETED,
-        )
-        for i, (reward, n) in enumerate(zip(rewards, lengths, strict=True))
-    ]
-    parts = [samples[at : at + group_size] for at in range(0, len(samples), group_size)]
-    groups = [Group(g, Prompt(id=str(g), messages=""), part) for g, part in enumerate(parts)]
-    return make_batch(groups, num_updates=num_updates, max_response_tokens=8, temperature=1.0)
-
-
-def with_kl(batch, kl):
-    batch.scored["ref"] = np.full(batch.num_tokens, -1.5, np.float32)
-    batch.scored["old"] = batch.scored["ref"] + np.array(kl, np.float32)
-    return batch
 
 
 def inputs_of(batch, *, logp, old=None, behavior=None):
@@ -76,53 +51,57 @@ def test_kl_in_the_reward_gives_the_worked_values_of_reinforce_pp():
     assert batch.advantage == pytest.approx([0.705651, 0.724027, 0.760780, -1.095229, -1.095229], abs=1e-5)
 
 
+def white(values_N, *, ddof):
+    return (values_N - values_N.mean()) / values_N.std(ddof=ddof)
+
+
 @pytest.mark.parametrize("kl_coef", [0.0, 0.3])
-def test_the_keys_of_reinforce_pp_are_the_function_of_its_name(kl_coef):
-    kl = np.linspace(0, 1, 10)
-    batch = with_kl(batch_of([1.0, 0.0, 0.5, 2.0], [3, 2, 4, 1]), kl)
+def test_the_keys_of_reinforce_pp_are_its_equation(kl_coef):
+    rewards, kl = [1.0, 0.0, 0.5, 2.0], np.linspace(0, 1, 10)
+    batch = with_kl(batch_of(rewards, [3, 2, 4, 1]), kl)
     algorithm(advantage="returns", whiten="bessel", kl_coef=kl_coef, gamma=0.9).credit(batch)
-    expected = reinforce_pp(
-        batch.rewards,
-        kl,
-        mask_N=batch.mask,
-        spans=Spans.of_samples(batch.offsets),
-        kl_coef=kl_coef,
-        discount=0.9,
-        variance="bessel",
-    )
-    np.testing.assert_allclose(batch.advantage, expected.values_N, atol=1e-6)
+    expected = -kl_coef * kl
+    expected[batch.offsets[1:] - 1] += rewards
+    for token in (7, 6, 5, 3, 1, 0):  # those that another of their sample follows
+        expected[token] += 0.9 * expected[token + 1]
+    np.testing.assert_allclose(batch.advantage, white(expected, ddof=1), atol=1e-6)
 
 
 @pytest.mark.parametrize("kl_coef", [0.0, 0.3])
-def test_the_keys_of_its_form_with_a_baseline_are_the_function_of_its_name(kl_coef):
+def test_the_keys_of_its_form_with_a_baseline_are_its_equation(kl_coef):
     kl = np.linspace(0, 1, 10)
     batch = with_kl(batch_of([1.0, 0.0, 0.5, 2.0], [3, 2, 4, 1]), kl)
     algorithm(normalize_std=False, whiten="population", kl_coef=kl_coef).credit(batch)
-    expected = reinforce_pp_baseline(
-        batch.rewards,
-        kl,
-        groups=batch.groups,
-        trajectories=batch.trajectories,
-        mask_N=batch.mask,
-        offsets=batch.offsets,
-        kl_coef=kl_coef,
-        variance="population",
-    )
-    np.testing.assert_allclose(batch.advantage, expected.values_N, atol=1e-6)
+    expected = np.repeat([0.5, -0.5, -0.75, 0.75], [3, 2, 4, 1]) - kl_coef * kl
+    np.testing.assert_allclose(batch.advantage, white(expected, ddof=0), atol=1e-6)
+
+
+def test_kl_is_charged_for_trained_tokens_alone():
+    batch = with_kl(batch_of([1.0], [3], group_size=1), [0.1, np.nan, 0.3])
+    batch.mask[1] = False
+    algorithm(advantage="returns", gamma=0.0, kl_coef=0.5).credit(batch)
+    assert batch.advantage == pytest.approx([-0.05, 0, 0.85])
+
+
+def test_a_kl_that_is_no_number_is_named():
+    for advantage in ("group", "returns"):
+        batch = with_kl(batch_of([1.0, 0.0], [1, 1]), [0.1, np.nan])
+        with pytest.raises(
+            NonFinite, match=r"^kl of 1 of 2 trained tokens is not finite .*token 1 of the step"
+        ):
+            algorithm(advantage=advantage, kl_coef=0.5).credit(batch)
+
+
+def test_a_price_on_one_token_leaves_the_others():  # NeMo#2787: a view that was one number
+    batch = with_kl(batch_of([0.0, 0.0], [3, 1]), [0, 1, 0, 0])
+    algorithm(kl_coef=1.0).credit(batch)
+    assert batch.advantage.tolist() == [0, -1, 0, 0]
 
 
 def test_without_a_baseline_discount_and_whitening_every_token_earns_the_reward():
     batch = batch_of([1.0, 0.25], [3, 2], group_size=1)
     algorithm(advantage="returns").credit(batch)
     assert batch.advantage.tolist() == [1, 1, 1, 0.25, 0.25]
-
-
-def test_a_sample_of_which_nothing_is_trained_is_nothing_to_reinforce_pp():  # slime's run ended
-    batch = batch_of([1.0, 0.0, 0.5], [2, 1, 1], group_size=1)
-    batch.mask[:2] = False
-    algorithm(advantage="returns", whiten="bessel").credit(batch)
-    assert batch.advantage[:2].tolist() == [0, 0]
-    assert batch.advantage[2:] == pytest.approx([-0.707107, 0.707107], abs=1e-5)
 
 
 def test_remax_compares_with_the_greedy_reply():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from strop.algo.spans import Spans
-from strop.algo.token_rewards import less_kl, outcome_rewards, placed_rewards, turn_ends
+from strop.algo.token_rewards import outcome_rewards, placed_rewards, turn_ends
 from strop.errors import NonFinite
 
 NAN = float("nan")
@@ -75,27 +75,3 @@ def test_turns_end_where_sampling_does():
     sampled = np.array([0, 1, 1, 0, 1, 1, 1, 0, 0, 1], bool)
     assert turn_ends(sampled, np.array([0, 5, 5, 7, 10])).tolist() == [2, 4, 6, 9]
     assert turn_ends(np.zeros(0, bool), np.array([0])).tolist() == []
-
-
-def test_the_kl_that_is_reported_does_not_depend_on_its_coefficient():  # slime#2114
-    kl_N = np.array([0.1, 0.2, 0.3])
-    less_kl(np.zeros(3), kl_N, mask_N=np.ones(3, bool), coef=7.0)
-    assert kl_N.tolist() == [0.1, 0.2, 0.3]
-
-
-def test_kl_is_charged_for_trained_tokens_alone():
-    found = less_kl(
-        np.array([0.0, 0, 1]), np.array([0.1, NAN, 0.3]), mask_N=np.array([1, 0, 1], bool), coef=0.5
-    )
-    assert found == pytest.approx([-0.05, 0, 0.85])
-
-
-def test_a_kl_that_is_no_number_is_named():
-    with pytest.raises(NonFinite, match=r"^kl of 1 of 2 trained tokens is not finite .*token 1 of the step"):
-        less_kl(np.zeros(2), np.array([0.1, NAN]), mask_N=np.ones(2, bool), coef=0.5)
-
-
-def test_a_price_on_one_token_leaves_the_others():  # NeMo#2787: a view that was one number
-    found = less_kl(np.zeros(3), np.zeros(3), mask_N=np.ones(3, bool), coef=1.0)
-    found[1] -= 1
-    assert found.tolist() == [0, -1, 0]
