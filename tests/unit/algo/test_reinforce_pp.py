@@ -18,17 +18,17 @@ def test_a_removed_sample_does_not_end_the_run():  # slime: "Sequence at index i
 
 
 def test_every_sample_of_a_trajectory_is_credited_with_its_outcome():
-    batch = batch_of([1.0, 0, 1], [1, 1, 1], group_size=3, trajectories=[7, 8, 7])
+    batch = batch_of([1.5, 0, 0.5], [1, 1, 1], group_size=3, trajectories=[7, 8, 7])
     found = credited(batch, advantage="returns", whiten="population")
     assert found == pytest.approx([ROOT, -2 * ROOT, ROOT], abs=1e-6)
 
 
-def baseline(rewards, kl, kl_coef, *, trajectories=None):
-    """Of one group whose samples are of one token."""
+def baseline(rewards, kl, kl_coef, *, num_groups=1, trajectories=None):
+    """Of samples of one token."""
     n = len(rewards)
-    batch = with_kl(batch_of(rewards, [1] * n, group_size=n, trajectories=trajectories), kl)
+    batch = batch_of(rewards, [1] * n, group_size=n // num_groups, trajectories=trajectories)
     keys = {"normalize_std": False, "whiten": "population", "kl_coef": kl_coef}
-    return credited(batch, type="reinforce_pp_baseline", **keys)
+    return credited(with_kl(batch, kl), type="reinforce_pp_baseline", **keys)
 
 
 def test_kl_is_charged_before_whitening():
@@ -37,9 +37,10 @@ def test_kl_is_charged_before_whitening():
 
 
 def test_the_group_baseline_counts_trajectories():
-    found = baseline([1, 1, 1, 0], [0] * 4, 0.0, trajectories=[7, 7, 7, 8])
-    expected = np.array([0.5, 0.5, 0.5, -0.5]) - 0.25
-    assert found == pytest.approx(expected / np.sqrt(0.1875), abs=1e-6)
+    rewards, trajectories = [1, 1, 1, 0, 1, 0, 0, 0], [7, 7, 7, 8, 9, 5, 5, 5]
+    found = baseline(rewards, [0] * 8, 0.0, num_groups=2, trajectories=trajectories)
+    # One group alone would not tell: whitening takes any baseline of the whole step out.
+    assert found == pytest.approx([1, 1, 1, -1, 1, -1, -1, -1], abs=1e-6)
 
 
 def test_a_group_of_one_is_refused_by_the_algorithms_name():
