@@ -1,10 +1,11 @@
 """Attention of decoding: one query a row, over a prefix that rows share and over the row's own tokens.
 
 The keys of a prefix are read once for all of its rows, in one product of a size that is worth a product
-(Hydragen, Juravsky et al. 2024, §3.2, with the two parts' scores under one softmax instead of two).
+(Hydragen, Juravsky et al. 2024, §3.2). Own tokens lie in blocks, of which a row has as many as it needs; the
+scores of all parts are under one softmax.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -17,7 +18,7 @@ from strop.nn.attention import Rule
 from strop.nn.product import factor, wide_type
 
 # B rows, H query heads, K key heads, G query heads of a key head, D head size
-# S prefixes of P tokens, N seats at each, L own tokens of a row
+# S prefixes of P tokens, N seats at each, M blocks of T own tokens
 
 _MOST_EMPTY = 2
 """Prefixes with very different numbers of rows are taken apart when more than every other seat is empty."""
@@ -25,7 +26,7 @@ _MOST_EMPTY = 2
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """[S, K, P, D] each, of prefixes; or [B, K, L, D], of rows."""
+    """[S, K, P, D] each, of prefixes; or [M, K, T, D], of blocks."""
 
     keys: Tensor
     values: Tensor
@@ -63,44 +64,74 @@ class Ways:
 
 
 @dataclass(frozen=True, slots=True)
+class Tail:
+    """What some rows, which follow those of the tail before, have added to their prefixes."""
+
+    lengths: NDArray[np.int64]
+    """[rows] tokens, the new one included"""
+    row_of: NDArray[np.int64]
+    """[M] whose block it is, counted from the first of these rows"""
+    first: NDArray[np.int64]
+    """[M] which of its row's tokens a block begins with"""
+
+
+@dataclass(frozen=True, slots=True)
 class Rows:
-    """What B rows look at, the same for all layers of a step."""
+    """What B rows look at, the same for all layers of a step. A bias is 0 where a row may look, −∞ elsewhere,
+    by the window of a layer."""
 
     seats: list[Seats]
-    bias: Callable[[int | None], Tensor]
-    """By the window of a layer: [B, 1, 1, P + L], 0 where a row may look, −∞ elsewhere."""
+    prefix_bias: Callable[[int | None], Tensor]
+    """[B, 1, 1, P]"""
+    row_of: list[Tensor]
+    """[M] of each tail, among all rows"""
+    own_bias: Callable[[int | None, int], list[Tensor]]
+    """[M, 1, 1, T] of each tail; T comes second"""
     ways: Callable[[int], list[Ways]]
     """By the number of key heads: of each of `seats`."""
     num_prefixes: int
     prefix_tokens: int
     """P: of the longest prefix"""
-    own_tokens: int
-    """L: of the longest row"""
 
 
 def rows_at(
-    prefix_of_row: NDArray[np.int64], prefix_lengths: NDArray[np.int64], own: NDArray[np.int64]
+    prefix_of_row: NDArray[np.int64], prefix_lengths: NDArray[np.int64], tails: Sequence[Tail]
 ) -> Rows:
-    """`own`: [B] place of each row's new token among its own tokens."""
-    lengths_B = torch.from_numpy(prefix_lengths[prefix_of_row])[:, None]
-    own_B, P, L = torch.from_numpy(own)[:, None], int(prefix_lengths.max()), int(own.max()) + 1
-    keys_P, keys_L = torch.arange(P), torch.arange(L)
-
+    """Rows of one tail after those of another; a row has at least one token of its own."""
+    own_B = torch.from_numpy(np.concatenate([tail.lengths for tail in tails]))
+    lengths_B, P = torch.from_numpy(prefix_lengths[prefix_of_row]), int(prefix_lengths.max())
+    starts = np.cumsum([0, *(len(tail.lengths) for tail in tails)])
+    row_of = [torch.from_numpy(tail.row_of + start) for tail, start in zip(tails, starts[:-1], strict=True)]
     seats = _seats(prefix_of_row, len(prefix_lengths))
 
     @cache
-    def bias(window: int | None) -> Tensor:
-        seen = torch.cat([keys_P < lengths_B, keys_L <= own_B], 1)
+    def prefix_bias(window: int | None) -> Tensor:
+        keys_P = torch.arange(P)
+        seen = keys_P < lengths_B[:, None]
         if window is not None:
-            first_B = lengths_B + own_B - window
-            seen &= torch.cat([(keys_P > first_B), (lengths_B + keys_L > first_B)], 1)
-        return torch.zeros(seen.shape).masked_fill_(~seen, -torch.inf)[:, None, None, :]
+            seen &= keys_P >= (lengths_B + own_B - window)[:, None]
+        return _bias(seen)
+
+    @cache
+    def own_bias(window: int | None, block_tokens: int) -> list[Tensor]:
+        found = []
+        for tail, rows_M in zip(tails, row_of, strict=True):
+            keys_MT = torch.from_numpy(tail.first)[:, None] + torch.arange(block_tokens)
+            seen = keys_MT < own_B[rows_M, None]
+            if window is not None:
+                seen &= keys_MT >= (own_B - window)[rows_M, None]
+            found.append(_bias(seen))
+        return found
 
     @cache
     def ways(key_heads: int) -> list[Ways]:
         return [at.ways(key_heads) for at in seats]
 
-    return Rows(seats, bias, ways, len(prefix_lengths), P, L)
+    return Rows(seats, prefix_bias, row_of, own_bias, ways, len(prefix_lengths), P)
+
+
+def _bias(seen: Tensor) -> Tensor:
+    return torch.zeros(seen.shape).masked_fill_(~seen, -torch.inf)[:, None, None, :]
 
 
 def _seats(prefix_of_row: NDArray[np.int64], num_prefixes: int) -> list[Seats]:
@@ -125,32 +156,49 @@ def _seats(prefix_of_row: NDArray[np.int64], num_prefixes: int) -> list[Seats]:
     return found
 
 
-def shared_attention(query_BHD: Tensor, prefixes: Keys, own: Keys, rows: Rows, rule: Rule) -> Tensor:
+def shared_attention(
+    query_BHD: Tensor, prefixes: Keys, tails: Sequence[Keys], rows: Rows, rule: Rule
+) -> Tensor:
     """[B, H, D]. A key that no row may look at must still be a number."""
     B, H, D = query_BHD.shape
-    K, P = own.keys.shape[1], prefixes.keys.shape[2]
+    K = prefixes.keys.shape[1]
     query_BKGD = (factor(query_BHD) * rule.scale).reshape(B, K, H // K, D)
-    scores_BKGT = _scores(query_BKGD, prefixes.keys, own.keys, rows, rule)
-    weights_BKGT = torch.softmax(scores_BKGT, -1).to(query_BKGD.dtype)
-    out_BKGD = _products(weights_BKGT[..., P:], own.values)
+    over_BKGP = _scores(_to_prefixes(query_BKGD, prefixes.keys, rows), rows.prefix_bias(rule.window), rule)
+    biases = rows.own_bias(rule.window, tails[0].keys.shape[2])
+    overs = [
+        _scores(_products(query_BKGD[row_of], tail.keys.transpose(2, 3)), bias, rule)
+        for tail, row_of, bias in zip(tails, rows.row_of, biases, strict=True)
+    ]
+    total_BKG1 = _exponentials_(over_BKGP, overs, rows.row_of)
+    out_BKGD = torch.empty_like(query_BKGD, dtype=over_BKGP.dtype)
     for at, ways in zip(rows.seats, rows.ways(K), strict=True):
-        seated = _products(_seated(weights_BKGT, at, ways)[..., :P], prefixes.values[at.prefixes])
-        out_BKGD[at.rows] += _unseated(seated, H // K, ways)
-    return out_BKGD.view(B, H, D).to(query_BHD.dtype)
+        seated = _seated(over_BKGP.to(query_BKGD.dtype), at, ways)
+        seen = _unseated(_products(seated, prefixes.values[at.prefixes]), H // K, ways)
+        out_BKGD[at.rows] = seen.to(out_BKGD.dtype)
+    for over_MKGT, tail, row_of in zip(overs, tails, rows.row_of, strict=True):
+        seen = _products(over_MKGT.to(query_BKGD.dtype), tail.values)
+        out_BKGD.index_add_(0, row_of, seen.to(out_BKGD.dtype))
+    return out_BKGD.div_(total_BKG1).view(B, H, D).to(query_BHD.dtype)
 
 
-def _scores(query_BKGD: Tensor, prefixes: Tensor, own: Tensor, rows: Rows, rule: Rule) -> Tensor:
-    """[B, K, G, P + L] in float32 or wider; keys [S, K, P, D] and [B, K, L, D]."""
-    B, K, G, _ = query_BKGD.shape
-    P, bias = prefixes.shape[2], rows.bias(rule.window)
-    wide = wide_type(query_BKGD.dtype)
-    scores_BKGT = torch.empty(B, K, G, P + own.shape[2], dtype=wide)
-    parts = _to_prefixes(query_BKGD, prefixes, rows), _products(query_BKGD, own.transpose(2, 3))
-    for part, at in zip(parts, (slice(P), slice(P, None)), strict=True):
-        if rule.softcap is not None:
-            part = part.to(wide).div_(rule.softcap).tanh_().mul_(rule.softcap)
-        torch.add(part, bias[..., at], out=scores_BKGT[..., at])
-    return scores_BKGT
+def _scores(part: Tensor, bias: Tensor, rule: Rule) -> Tensor:
+    """In float32 or wider."""
+    part = part.to(wide_type(part.dtype))
+    if rule.softcap is not None:
+        part = part.div_(rule.softcap).tanh_().mul_(rule.softcap)
+    return part.add_(bias)
+
+
+def _exponentials_(over_BKGP: Tensor, overs: Sequence[Tensor], row_of: Sequence[Tensor]) -> Tensor:
+    """Scores become exp(score − the row's largest); returns their sums [B, K, G, 1]."""
+    top_BKG1 = over_BKGP.amax(-1, keepdim=True)
+    for over_MKGT, rows_M in zip(overs, row_of, strict=True):
+        top_MKG1 = over_MKGT.amax(-1, keepdim=True)
+        top_BKG1.scatter_reduce_(0, rows_M[:, None, None, None].expand_as(top_MKG1), top_MKG1, "amax")
+    total_BKG1 = over_BKGP.sub_(top_BKG1).exp_().sum(-1, keepdim=True)
+    for over_MKGT, rows_M in zip(overs, row_of, strict=True):
+        total_BKG1.index_add_(0, rows_M, over_MKGT.sub_(top_BKG1[rows_M]).exp_().sum(-1, keepdim=True))
+    return total_BKG1
 
 
 def _to_prefixes(query_BKGD: Tensor, keys_SKPD: Tensor, rows: Rows) -> Tensor:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from strop.engines.base import Completion, Finish, Request
-from strop.engines.local.cache import KVCache
-from strop.engines.local.capacity import Room
+from strop.engines.local.capacity import Room, rounded
 from strop.engines.local.decoder import Decoder
 from strop.engines.local.lanes import Lanes
 from strop.engines.local.prefixes import Prefix
@@ -53,20 +52,17 @@ class Sequence:
             return self.request.ids
         return np.concatenate([self.request.ids, np.array(self.ids, np.int32)])
 
-    def most_own(self, prefix: int) -> int:
-        """Cache entries that it may need after a prefix of so many tokens; the last drawn is never fed."""
+    @property
+    def most_own(self) -> int:
+        """Tokens that it may add to its prefix, the one that it has or would have; the last drawn is never
+        fed."""
+        prefix = self.length if self.prefix is None else len(self.prefix.ids)
         return len(self.request.ids) + self.request.sampling.max_tokens - prefix - 1
 
     @property
     def slot(self) -> int:
         assert self.prefix is not None, "a sequence of the batch has one"
         return self.prefix.slot
-
-    @property
-    def own(self) -> int:
-        """Tokens drawn since its prefix was computed."""
-        assert self.prefix is not None, "a sequence of the batch has one"
-        return self.length - len(self.prefix.ids)
 
     def accept(self, token: int, logp: float, version: int) -> None:
         self.ids.append(token)
@@ -91,43 +87,45 @@ class Sequence:
 
 
 class RunningBatch:
-    """Sequences in rows 0 … n − 1 of the cache, in order of admission, and their prefixes in its slots."""
+    """Sequences in the rows of pools, one for each lane, and their prefixes in slots of the cache."""
 
     def __init__(self, decoder: Decoder, lanes: Lanes, *, max_tokens: int) -> None:
         self._decoder, self._lanes = decoder, lanes
         self._max_tokens = max_tokens
-        self.sequences: list[Sequence] = []
+        self._pools: list[list[Sequence]] = [[] for _ in decoder.own]
+        """By row; in pool after pool, sequences in the order of admission as long as none leaves."""
         self._prefixes: list[Prefix] = []
         self._by_ids: dict[bytes, Prefix] = {}
         self.version = 0
 
+    @property
+    def sequences(self) -> list[Sequence]:
+        """Of all pools."""
+        return [sequence for pool in self._pools for sequence in pool]
+
     def admit(self, waiting: list[Sequence]) -> list[Sequence]:
         """Take from the front of `waiting` what fits into the cache; returns those taken."""
         taken: list[Sequence] = []
-        known, slots, rows = (
-            set(self._by_ids),
-            self._room(self._decoder.prefixes),
-            self._room(self._decoder.own),
-        )
+        known, room, is_empty = set(self._by_ids), self._room(), not self.sequences
         for sequence in waiting:
             ids = sequence.prefix_ids()
-            is_new = ids.tobytes() not in known
-            slots_then = slots.with_one(len(ids)) if is_new else slots
-            rows_then = rows.with_one(sequence.most_own(len(ids)))
+            then = room.with_own(sequence.most_own)
+            if ids.tobytes() not in known:
+                then = then.with_prefix(len(ids))
             # An empty batch always takes one: a request that can never fit was refused before.
-            if rows.num and slots_then.tokens + rows_then.tokens > self._max_tokens:
+            if then.tokens > self._max_tokens and not (is_empty and not taken):
                 break
-            slots, rows = slots_then, rows_then
+            room = then
             known.add(ids.tobytes())
             taken.append(sequence)
         return taken
 
-    def _room(self, cache: KVCache) -> Room:
-        """In use; what an empty cache holds does not count, since it is made anew."""
-        if not self.sequences:
-            return Room(0, 0)
-        num = len(self.sequences) if cache is self._decoder.own else len(self._prefixes)
-        return Room(num, cache.capacity)
+    def _room(self) -> Room:
+        """Taken; what an empty cache holds does not count, since it is made anew."""
+        room = Room(len(self._prefixes), self._decoder.prefixes.capacity if self._prefixes else 0)
+        for sequence in self.sequences:
+            room = room.with_own(sequence.most_own)
+        return room
 
     @torch.inference_mode()
     def step(self, admitted: list[Sequence]) -> list[Sequence]:
@@ -135,30 +133,29 @@ class RunningBatch:
 
         Returns the sequences that finished; the others stay.
         """
-        if self.sequences:
+        if any(self._pools):
             self._go_on()
         if admitted:
-            self._make_room(admitted)
             self._prefill(admitted)
-            self.sequences.extend(admitted)
+            self._seat(admitted)
             self._accept(admitted, self._drawn_first(admitted))
         return self.drop_finished()
 
     def _go_on(self) -> None:
-        rows, num = len(self.sequences), self._lanes.num
-        parts = num if rows >= num * ROWS_OF_A_LANE else 1
-        ends = [rows * part // parts for part in range(parts + 1)]
-        shares = [range(*ends[part : part + 2]) for part in range(parts)]
+        every, least = range(len(self._pools)), min(map(len, self._pools))
+        shares = [[pool] for pool in every] if least >= ROWS_OF_A_LANE else [list(every)]
         for share, drawn in zip(shares, self._lanes.each(self._drawn_next, shares), strict=True):
-            self._accept(self.sequences[share.start : share.stop], drawn)
+            self._accept(self._of(share), drawn)
+
+    def _of(self, pools: list[int]) -> list[Sequence]:
+        return [sequence for pool in pools for sequence in self._pools[pool]]
 
     @torch.inference_mode()
-    def _drawn_next(self, rows: range) -> Drawn:
-        sequences = self.sequences[rows.start : rows.stop]
+    def _drawn_next(self, pools: list[int]) -> Drawn:
+        sequences = self._of(pools)
         logits_BV = self._decoder.decode(
-            rows,
+            [pool for pool in pools if self._pools[pool]],
             np.array([s.ids[-1] for s in sequences], np.int64),
-            np.array([s.own - 1 for s in sequences], np.int64),
             np.array([s.slot for s in sequences], np.int64),
             np.array([len(p.ids) for p in self._prefixes], np.int64),
         )
@@ -167,13 +164,6 @@ class RunningBatch:
     def _drawn_first(self, sequences: list[Sequence]) -> Drawn:
         prefixes = [s.prefix for s in sequences if s.prefix is not None]
         return _draw(sequences, self._decoder.after_prefixes(prefixes))
-
-    def _make_room(self, admitted: list[Sequence]) -> None:
-        prefixes = {ids.tobytes(): len(ids) for ids in (s.prefix_ids() for s in admitted)}
-        new = [length for key, length in prefixes.items() if key not in self._by_ids]
-        own = [s.most_own(len(s.prefix_ids())) for s in admitted]
-        self._decoder.prefixes.reserve(new, in_use=len(self._prefixes))
-        self._decoder.own.reserve(own, in_use=len(self.sequences))
 
     def _prefill(self, admitted: list[Sequence]) -> None:
         """Equal prefixes (the samples of one prompt) are computed once."""
@@ -187,7 +177,16 @@ class RunningBatch:
                 new.append(prefix)
             prefix.users += 1
             sequence.prefix = prefix
+        self._decoder.prefixes.reserve([len(prefix.ids) for prefix in new], in_use=len(known))
         self._decoder.prefill(new, known)
+
+    def _seat(self, admitted: list[Sequence]) -> None:
+        """Each in the pool that has the fewest."""
+        for sequence in admitted:
+            min(self._pools, key=len).append(sequence)
+        for pool, blocks in zip(self._pools, self._decoder.own, strict=True):
+            blocks.reserve(sum(rounded(sequence.most_own) for sequence in pool))
+            blocks.add_rows(len(pool) - blocks.num_rows)
 
     def _accept(self, sequences: list[Sequence], drawn: Drawn) -> None:
         for row, kept in drawn.kept.items():
@@ -199,18 +198,14 @@ class RunningBatch:
     def drop_finished(self) -> list[Sequence]:
         """Take finished sequences out and close the rows and slots up; returns them."""
         finished = [s for s in self.sequences if s.finish is not None]
-        row = 0
-        while row < len(self.sequences):
-            if self.sequences[row].finish is None:
-                row += 1
-                continue
-            self._leave_prefix(self.sequences[row])
-            last = len(self.sequences) - 1
-            moved = self.sequences.pop()
-            if row != last:
-                self.sequences[row] = moved
-                if moved.finish is None:
-                    self._decoder.own.copy_row(last, row, moved.own - 1)
+        for pool, blocks in zip(self._pools, self._decoder.own, strict=True):
+            rows = [row for row, sequence in enumerate(pool) if sequence.finish is not None]
+            blocks.drop(rows)
+            for row in reversed(rows):
+                self._leave_prefix(pool[row])
+                last = pool.pop()
+                if row < len(pool):
+                    pool[row] = last
         return finished
 
     def _leave_prefix(self, sequence: Sequence) -> None:
@@ -228,9 +223,12 @@ class RunningBatch:
 
     def evict(self) -> list[Sequence]:
         """Take every sequence out, with its tokens; its cache is worth nothing under other weights."""
-        out, self.sequences = self.sequences, []
+        out = self.sequences
         for sequence in out:
             sequence.prefix = None
+        for pool, blocks in zip(self._pools, self._decoder.own, strict=True):
+            pool.clear()
+            blocks.drop_all()
         self._prefixes.clear()
         self._by_ids.clear()
         return out

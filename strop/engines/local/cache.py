@@ -1,10 +1,8 @@
-"""The KV cache: rows of equal capacity, filled from row 0 without holes."""
+"""The KV cache of prefixes: rows of equal capacity, filled from row 0 without holes."""
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from strop.engines.local.capacity import rounded
@@ -16,17 +14,14 @@ class KVCache:
     """Keys and values [R, K, S, D] of every layer. Rows 0 … n − 1 are in use; freed rows are closed up. All
     layers have one shape: one with a sliding window keeps tokens that it will not look at again.
 
-    `keys_across`: the numbers of one dimension of a head lie side by side, token after token; many queries
-    then multiply the keys of a row in less time, but a token is slower to write.
+    Of keys, the numbers of one dimension of a head lie side by side, token after token: many queries then
+    multiply the keys of a row in less time.
 
     Entries that are not yet written are zeros or another sequence's: a masked key must still be a number.
     """
 
-    def __init__(
-        self, *, layers: int, heads: int, head_dim: int, dtype: torch.dtype, keys_across: bool
-    ) -> None:
+    def __init__(self, *, layers: int, heads: int, head_dim: int, dtype: torch.dtype) -> None:
         self._layers, self._heads, self._head_dim, self._dtype = layers, heads, head_dim, dtype
-        self._keys_across = keys_across
         self.keys: list[Tensor] = []
         self.values: list[Tensor] = []
         self.rows = 0
@@ -50,7 +45,7 @@ class KVCache:
         """Make room for `rows` sequences of `capacity` tokens, keeping the first `in_use` rows."""
         if in_use == 0:
             self.clear()  # before the new one is made: the two together would be the peak of the process
-        self.keys = self._resized(self.keys, rows, capacity, in_use, across=self._keys_across)
+        self.keys = self._resized(self.keys, rows, capacity, in_use, across=True)
         self.values = self._resized(self.values, rows, capacity, in_use, across=False)
         self.rows, self.capacity = rows, capacity
 
@@ -68,11 +63,6 @@ class KVCache:
         inner = (self._head_dim, capacity) if across else (capacity, self._head_dim)
         new = torch.zeros(rows, self._heads, *inner, dtype=self._dtype)
         return new.transpose(2, 3) if across else new
-
-    def places(self, rows: range, tokens: NDArray[np.int64]) -> Tensor:
-        """[len(rows) · K] of a token of each of `rows`, by key head, among all [R, K, S]."""
-        at_RK = np.arange(rows.start * self._heads, rows.stop * self._heads).reshape(-1, self._heads)
-        return torch.from_numpy((at_RK * self.capacity + tokens[:, None]).ravel())
 
     def copy_row(self, source: int, target: int, length: int) -> None:
         """Give row `target` the first `length` tokens of row `source`."""

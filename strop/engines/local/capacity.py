@@ -3,7 +3,9 @@
 from typing import NamedTuple
 
 ROUNDING = 16
-"""The cache's rows grow in steps of so many tokens, so that nearly equal requests share one shape."""
+"""The cache grows in steps of so many tokens, so that nearly equal requests share one shape."""
+BLOCK_TOKENS = ROUNDING
+"""Tokens of a block of what a sequence adds to its prompt."""
 
 
 def longest_sequence(max_tokens: int, max_positions: int) -> int:
@@ -17,15 +19,21 @@ def rounded(tokens: int) -> int:
 
 
 class Room(NamedTuple):
-    """Rows of a cache, all of one capacity in tokens."""
+    """Slots of prefixes, all of one capacity in tokens, and the blocks behind them."""
 
     num: int
     capacity: int
+    own: int = 0
+    """Tokens in whole blocks that all sequences may come to."""
 
     @property
     def tokens(self) -> int:
-        return self.num * self.capacity
+        return self.num * self.capacity + self.own
 
-    def with_one(self, tokens: int) -> "Room":
-        """One row more, which needs so many tokens."""
-        return Room(self.num + 1, max(self.capacity, rounded(tokens)))
+    def with_prefix(self, tokens: int) -> "Room":
+        """One prefix more, of so many tokens."""
+        return self._replace(num=self.num + 1, capacity=max(self.capacity, rounded(tokens)))
+
+    def with_own(self, tokens: int) -> "Room":
+        """One sequence more, which may add so many tokens."""
+        return self._replace(own=self.own + rounded(tokens))

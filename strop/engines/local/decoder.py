@@ -1,17 +1,19 @@
 """The forward passes of the engine: prefixes end to end, and one token for every row."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from strop.engines.local.blocks import Blocks
 from strop.engines.local.cache import KVCache
 from strop.engines.local.prefixes import Part, Prefix, parts_of
 from strop.nn.attention import Rule, attention, within
 from strop.nn.loading import CausalLM
-from strop.nn.shared_attention import Keys, rows_at, shared_attention
+from strop.nn.shared_attention import Keys, Tail, rows_at, shared_attention
 
 # B rows, T tokens, H query heads, K key heads, D head size, V vocabulary
 
@@ -21,20 +23,29 @@ PREFILL_TOKENS = 2048
 
 class Decoder:
     """Turns ids into next-token logits and keeps the caches in step: of prefixes, by slot, and of what
-    sequences added to them, by row."""
+    sequences added to them, by row of one of `num_pools` pools."""
 
-    def __init__(self, model: CausalLM) -> None:
+    def __init__(self, model: CausalLM, *, num_pools: int) -> None:
         self.model = model
-        self.prefixes, self.own = (
-            KVCache(
-                layers=model.num_layers,
-                heads=model.num_kv_heads,
-                head_dim=model.head_dim,
-                dtype=model.dtype,
-                keys_across=is_shared,
-            )
-            for is_shared in (True, False)
-        )
+        form: dict[str, Any] = {
+            "layers": model.num_layers,
+            "heads": model.num_kv_heads,
+            "head_dim": model.head_dim,
+            "dtype": model.dtype,
+        }
+        self.prefixes = KVCache(**form)
+        self.own = [Blocks(**form) for _ in range(num_pools)]
+
+    @property
+    def tokens(self) -> int:
+        """That the caches have room for."""
+        return self.prefixes.tokens + sum(blocks.tokens for blocks in self.own)
+
+    def clear(self) -> None:
+        """Give the memory of the caches back."""
+        self.prefixes.clear()
+        for blocks in self.own:
+            blocks.clear()
 
     def prefill(self, new: Sequence[Prefix], known: Sequence[Prefix]) -> None:
         """Compute the keys, values and last hidden states of `new`; `known` are in the cache."""
@@ -81,35 +92,42 @@ class Decoder:
 
     def decode(
         self,
-        at: range,
+        pools: Sequence[int],
         ids: NDArray[np.int64],
-        own: NDArray[np.int64],
         prefix_of_row: NDArray[np.int64],
         lengths: NDArray[np.int64],
     ) -> Tensor:
-        """Feed one token to each of the B rows `at`, at place `own` after its prefix; the next one's logits
-        [B, V]. `lengths` are those of the prefixes in slots 0 … S − 1. Threads may do so side by side, each
-        for rows of its own."""
-        taken, num_slots = slice(at.start, at.stop), len(lengths)
-        place = self.own.places(at, own)
-        rows = rows_at(prefix_of_row, lengths, own)
-        before, mine = slice(rows.prefix_tokens), slice(rows.own_tokens)
+        """Feed one token to each of the B rows of `pools`, in their order; the next one's logits [B, V].
+        `lengths` are those of the prefixes in slots 0 … S − 1. Threads may do so side by side, each for pools
+        of its own."""
+        own = [self.own[pool] for pool in pools]
+        fed = [blocks.feed() for blocks in own]
+        starts = np.cumsum([0, *(len(each.lengths) for each in fed)])
+        rows = rows_at(prefix_of_row, lengths, [Tail(each.lengths, each.row_of, each.first) for each in fed])
+        before, num_slots = slice(rows.prefix_tokens), len(lengths)
 
         def attend(layer: int, q_BH1D: Tensor, k_BK1D: Tensor, v_BK1D: Tensor, rule: Rule) -> Tensor:
-            keys, values = self.own.keys[layer], self.own.values[layer]
-            for cache, new in ((keys, k_BK1D), (values, v_BK1D)):
-                cache.view(-1, self.model.head_dim)[place] = new.reshape(-1, self.model.head_dim)
+            tails = []
+            for blocks, new, start in zip(own, fed, starts[:-1].tolist(), strict=True):
+                at, num = slice(start, start + len(new.lengths)), len(new.row_of)
+                keys, values = blocks.keys[layer], blocks.values[layer]
+                for cache, token in ((keys, k_BK1D), (values, v_BK1D)):
+                    cache.view(-1, self.model.head_dim)[new.place] = token[at].reshape(
+                        -1, self.model.head_dim
+                    )
+                tails.append(Keys(keys[:num], values[:num]))
             shared_k, shared_v = self.prefixes.keys[layer], self.prefixes.values[layer]
             out_BHD = shared_attention(
                 q_BH1D[:, :, 0],
                 Keys(shared_k[:num_slots, :, before], shared_v[:num_slots, :, before]),
-                Keys(keys[taken, :, mine], values[taken, :, mine]),
+                tails,
                 rows,
                 rule,
             )
             return out_BHD[:, :, None]
 
-        positions_B1 = torch.from_numpy(lengths[prefix_of_row] + own)[:, None]
+        own_B = np.concatenate([each.lengths for each in fed]) - 1
+        positions_B1 = torch.from_numpy(lengths[prefix_of_row] + own_B)[:, None]
         hidden_B1D = self.model.trunk(torch.from_numpy(ids)[:, None], positions_B1, attend)
         return self.model.logits(hidden_B1D[:, 0])
 

@@ -41,8 +41,8 @@ class LocalEngine:
         self._max_tokens = max_tokens
         self._stop_ids, self._decode = frozenset(stop_ids), decode
         self._stop_texts: dict[tuple[str, ...], StopTexts] = {}
-        self._decoder = Decoder(model)
         self._lanes = Lanes()
+        self._decoder = Decoder(model, num_pools=self._lanes.num)
         self._batch = RunningBatch(self._decoder, self._lanes, max_tokens=max_tokens)
         self._waiting: list[Sequence] = []
         self._live: dict[str, Sequence] = {}
@@ -203,8 +203,7 @@ class LocalEngine:
         """See `engines.base.Engine`."""
         if self._batch.sequences or self._waiting:
             raise EngineFailed(f"release with {len(self._batch.sequences) + len(self._waiting)} requests")
-        self._decoder.prefixes.clear()
-        self._decoder.own.clear()
+        self._decoder.clear()
 
     async def restore(self) -> None:
         """The cache comes back by itself with the next request."""
@@ -217,7 +216,7 @@ class LocalEngine:
             "version": self._batch.version,
             "running": len(self._batch.sequences),
             "waiting": len(self._waiting),
-            "cache_tokens": self._decoder.prefixes.tokens + self._decoder.own.tokens,
+            "cache_tokens": self._decoder.tokens,
         }
 
     async def close(self) -> None:

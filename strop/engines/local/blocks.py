@@ -1,0 +1,130 @@
+"""What rows add to their prefixes: keys and values in blocks of tokens, without a hole between those in use.
+
+Rows then cost what they are long, in memory and in products, however long others are (PagedAttention, Kwon
+et al. 2023, §4.1; but as all blocks in use lie side by side, one product takes them all).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from strop.engines.local.capacity import BLOCK_TOKENS
+
+# R rows, N blocks in use, M blocks that there is room for, K key heads, T tokens of a block, D head size
+
+
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """Rows that have been given one token more each; its keys and values are still to be written."""
+
+    lengths: NDArray[np.int64]
+    """[R] tokens, the new one included"""
+    row_of: NDArray[np.int64]
+    """[N] whose block it is"""
+    first: NDArray[np.int64]
+    """[N] which of its row's tokens a block begins with"""
+    place: Tensor
+    """[R · K] where the new tokens go, by key head, among all [M, K, T]"""
+
+
+class Blocks:
+    """Of every layer, keys and values [M, K, T, D]. Rows are numbered from 0 without holes.
+
+    Entries that are not yet written are zeros or another row's: a masked key must still be a number.
+    """
+
+    def __init__(self, *, layers: int, heads: int, head_dim: int, dtype: torch.dtype) -> None:
+        self._layers, self._shape, self._dtype = layers, (heads, BLOCK_TOKENS, head_dim), dtype
+        self.clear()
+
+    def clear(self) -> None:
+        """Give rows and memory back."""
+        self.keys: list[Tensor] = []
+        self.values: list[Tensor] = []
+        self.room = 0
+        """Blocks, M"""
+        self.drop_all()
+
+    def drop_all(self) -> None:
+        """Give rows back."""
+        self._lengths: list[int] = []
+        self._of_row: list[list[int]] = []
+        """The blocks of each row, in the order of its tokens"""
+        self._row_of: list[int] = []
+        self._first: list[int] = []
+
+    @property
+    def tokens(self) -> int:
+        """That there is room for."""
+        return self.room * BLOCK_TOKENS
+
+    @property
+    def num_rows(self) -> int:
+        return len(self._of_row)
+
+    def reserve(self, tokens: int) -> None:
+        """Room for so many tokens in whole blocks; an empty one that is much too large is made anew."""
+        used, room = len(self._row_of), tokens // BLOCK_TOKENS
+        if room > self.room or (not used and self.room > 2 * room):
+            if not used:  # before the new one is made: the two together would be the peak of the process
+                self.keys, self.values = [], []
+            self.keys, self.values = (self._resized(old, room, used) for old in (self.keys, self.values))
+            self.room = room
+
+    def _resized(self, old: list[Tensor], room: int, used: int) -> list[Tensor]:
+        new = [torch.zeros(room, *self._shape, dtype=self._dtype) for _ in range(self._layers)]
+        for new_MKTD, old_MKTD in zip(new, old, strict=False):
+            new_MKTD[:used] = old_MKTD[:used]
+        return new
+
+    def add_rows(self, num: int) -> None:
+        """Without tokens; numbered after those that are there."""
+        self._lengths += [0] * num
+        self._of_row += [[] for _ in range(num)]
+
+    def feed(self) -> Fed:
+        """Make place for one token more in every row."""
+        heads, size, _ = self._shape
+        for row, length in enumerate(self._lengths):
+            if length % size == 0:
+                self._of_row[row].append(len(self._row_of))
+                self._row_of.append(row)
+                self._first.append(length)
+            self._lengths[row] = length + 1
+        lengths = np.array(self._lengths, np.int64)
+        last_R1 = np.array([blocks[-1] for blocks in self._of_row], np.int64)[:, None]
+        place_RK = (last_R1 * heads + np.arange(heads)) * size + (lengths[:, None] - 1) % size
+        row_of, first = np.array(self._row_of, np.int64), np.array(self._first, np.int64)
+        return Fed(lengths, row_of, first, torch.from_numpy(place_RK.ravel()))
+
+    def drop(self, rows: Iterable[int]) -> None:
+        """Take rows out, the last first; each time the last that stays takes the number of the one that left.
+        The blocks behind the remaining ones move into the holes."""
+        holes: list[int] = []
+        for row in sorted(rows, reverse=True):
+            holes += self._of_row[row]
+            blocks, length = self._of_row.pop(), self._lengths.pop()
+            if row < len(self._of_row):
+                self._of_row[row], self._lengths[row] = blocks, length
+                for block in blocks:
+                    self._row_of[block] = row
+        self._close(holes)
+
+    def _close(self, holes: Sequence[int]) -> None:
+        stay = len(self._row_of) - len(holes)
+        gone = set(holes)
+        moved = [block for block in range(stay, len(self._row_of)) if block not in gone]
+        targets = [hole for hole in holes if hole < stay]
+        for source, target in zip(moved, targets, strict=True):
+            row, first = self._row_of[source], self._first[source]
+            self._row_of[target], self._first[target] = row, first
+            self._of_row[row][first // BLOCK_TOKENS] = target
+        del self._row_of[stay:], self._first[stay:]
+        if moved:
+            into, out = torch.tensor(targets), torch.tensor(moved)
+            for cache_MKTD in (*self.keys, *self.values):
+                cache_MKTD[into] = cache_MKTD[out]
