@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 help:
 	@echo "make venv       install strop and everything CI needs into $(VENV)"
 	@echo "make run        post-train a real small model on this machine; needs venv, fetches the model once"
-	@echo "make test       the default tests: no network, about a minute and a half"
+	@echo "make test       the default tests: no network, about a minute"
 	@echo "make test-slow  the tests marked slow"
 	@echo "make check      format, lint, types, layers"
 	@echo "make docs       write the generated pages of docs anew"
