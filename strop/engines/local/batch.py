@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from strop.engines.base import Completion, Finish, Request
-from strop.engines.local.capacity import Room, rounded
+from strop.engines.local.capacity import Room
 from strop.engines.local.decoder import Decoder
 from strop.engines.local.lanes import Lanes
 from strop.engines.local.prefixes import Prefix
@@ -185,7 +185,6 @@ class RunningBatch:
         for sequence in admitted:
             min(self._pools, key=len).append(sequence)
         for pool, blocks in zip(self._pools, self._decoder.own, strict=True):
-            blocks.reserve(sum(rounded(sequence.most_own) for sequence in pool))
             blocks.add_rows(len(pool) - blocks.num_rows)
 
     def _accept(self, sequences: list[Sequence], drawn: Drawn) -> None:

@@ -32,21 +32,26 @@ class Fed:
 
 
 class Blocks:
-    """Of every layer, keys and values [M, K, T, D]. Rows are numbered from 0 without holes.
+    """Of every layer, keys and values [M, K, T, D], where M blocks hold `max_tokens`. Rows are numbered
+    from 0 without holes.
 
-    Entries that are not yet written are zeros or another row's: a masked key must still be a number.
+    Room is asked for once, and only what is used of it takes memory. Entries of a block that are not yet
+    written are zeros or another row's: a masked key must still be a number.
     """
 
-    def __init__(self, *, layers: int, heads: int, head_dim: int, dtype: torch.dtype) -> None:
-        self._layers, self._shape, self._dtype = layers, (heads, BLOCK_TOKENS, head_dim), dtype
+    def __init__(
+        self, *, layers: int, heads: int, head_dim: int, dtype: torch.dtype, max_tokens: int
+    ) -> None:
+        self._layers, self._dtype = layers, dtype
+        self._shape = max_tokens // BLOCK_TOKENS, heads, BLOCK_TOKENS, head_dim
         self.clear()
 
     def clear(self) -> None:
         """Give rows and memory back."""
         self.keys: list[Tensor] = []
         self.values: list[Tensor] = []
-        self.room = 0
-        """Blocks, M"""
+        self._touched = 0
+        """Blocks that have been in use"""
         self.drop_all()
 
     def drop_all(self) -> None:
@@ -59,47 +64,44 @@ class Blocks:
 
     @property
     def tokens(self) -> int:
-        """That there is room for."""
-        return self.room * BLOCK_TOKENS
+        """That memory is taken for."""
+        return self._touched * BLOCK_TOKENS
 
     @property
     def num_rows(self) -> int:
         return len(self._of_row)
 
-    def reserve(self, tokens: int) -> None:
-        """Room for so many tokens in whole blocks; an empty one that is much too large is made anew."""
-        used, room = len(self._row_of), tokens // BLOCK_TOKENS
-        if room > self.room or (not used and self.room > 2 * room):
-            if not used:  # before the new one is made: the two together would be the peak of the process
-                self.keys, self.values = [], []
-            self.keys, self.values = (self._resized(old, room, used) for old in (self.keys, self.values))
-            self.room = room
-
-    def _resized(self, old: list[Tensor], room: int, used: int) -> list[Tensor]:
-        new = [torch.zeros(room, *self._shape, dtype=self._dtype) for _ in range(self._layers)]
-        for new_MKTD, old_MKTD in zip(new, old, strict=False):
-            new_MKTD[:used] = old_MKTD[:used]
-        return new
-
     def add_rows(self, num: int) -> None:
         """Without tokens; numbered after those that are there."""
+        if num and not self.keys:
+            self.keys, self.values = (
+                [torch.empty(self._shape, dtype=self._dtype) for _ in range(self._layers)] for _ in range(2)
+            )
         self._lengths += [0] * num
         self._of_row += [[] for _ in range(num)]
 
     def feed(self) -> Fed:
         """Make place for one token more in every row."""
-        heads, size, _ = self._shape
+        _, heads, size, _ = self._shape
         for row, length in enumerate(self._lengths):
             if length % size == 0:
                 self._of_row[row].append(len(self._row_of))
                 self._row_of.append(row)
                 self._first.append(length)
             self._lengths[row] = length + 1
+        self._touch()
         lengths = np.array(self._lengths, np.int64)
         last_R1 = np.array([blocks[-1] for blocks in self._of_row], np.int64)[:, None]
         place_RK = (last_R1 * heads + np.arange(heads)) * size + (lengths[:, None] - 1) % size
         row_of, first = np.array(self._row_of, np.int64), np.array(self._first, np.int64)
         return Fed(lengths, row_of, first, torch.from_numpy(place_RK.ravel()))
+
+    def _touch(self) -> None:
+        used = len(self._row_of)
+        if used > self._touched:
+            for cache_MKTD in (*self.keys, *self.values):
+                cache_MKTD[self._touched : used] = 0
+            self._touched = used
 
     def drop(self, rows: Iterable[int]) -> None:
         """Take rows out, the last first; each time the last that stays takes the number of the one that left.

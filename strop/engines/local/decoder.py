@@ -23,9 +23,9 @@ PREFILL_TOKENS = 2048
 
 class Decoder:
     """Turns ids into next-token logits and keeps the caches in step: of prefixes, by slot, and of what
-    sequences added to them, by row of one of `num_pools` pools."""
+    sequences added to them, by row of one of `num_pools` pools, any of which may hold `max_tokens`."""
 
-    def __init__(self, model: CausalLM, *, num_pools: int) -> None:
+    def __init__(self, model: CausalLM, *, num_pools: int, max_tokens: int) -> None:
         self.model = model
         form: dict[str, Any] = {
             "layers": model.num_layers,
@@ -34,11 +34,11 @@ class Decoder:
             "dtype": model.dtype,
         }
         self.prefixes = KVCache(**form)
-        self.own = [Blocks(**form) for _ in range(num_pools)]
+        self.own = [Blocks(**form, max_tokens=max_tokens) for _ in range(num_pools)]
 
     @property
     def tokens(self) -> int:
-        """That the caches have room for."""
+        """That the caches take memory for."""
         return self.prefixes.tokens + sum(blocks.tokens for blocks in self.own)
 
     def clear(self) -> None:

@@ -42,7 +42,7 @@ class LocalEngine:
         self._stop_ids, self._decode = frozenset(stop_ids), decode
         self._stop_texts: dict[tuple[str, ...], StopTexts] = {}
         self._lanes = Lanes()
-        self._decoder = Decoder(model, num_pools=self._lanes.num)
+        self._decoder = Decoder(model, num_pools=self._lanes.num, max_tokens=max_tokens)
         self._batch = RunningBatch(self._decoder, self._lanes, max_tokens=max_tokens)
         self._waiting: list[Sequence] = []
         self._live: dict[str, Sequence] = {}

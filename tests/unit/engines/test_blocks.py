@@ -41,13 +41,13 @@ def check(blocks, names, fed):
 
 @given(data=st.data())
 def test_rows_keep_their_tokens_whoever_comes_and_leaves(data):
-    blocks = Blocks(layers=LAYERS, heads=HEADS, head_dim=SIZE, dtype=torch.float32)
-    names, next_name, room = [], 0, 0
+    form = {"layers": LAYERS, "heads": HEADS, "head_dim": SIZE}
+    blocks = Blocks(**form, dtype=torch.float32, max_tokens=48 * BLOCK_TOKENS)
+    names, next_name = [], 0
     for _ in range(4):
         new = data.draw(st.integers(0 if names else 1, 3))
         names += range(next_name, next_name + new)
-        next_name, room = next_name + new, room + 4 * BLOCK_TOKENS * new
-        blocks.reserve(room)
+        next_name += new
         blocks.add_rows(new)
         fed = None
         for _ in range(data.draw(st.integers(1, BLOCK_TOKENS))):
@@ -62,13 +62,24 @@ def test_rows_keep_their_tokens_whoever_comes_and_leaves(data):
         assert blocks.num_rows == len(names)
 
 
-def test_an_empty_pool_that_is_much_too_large_is_made_anew():
-    blocks = Blocks(layers=1, heads=1, head_dim=1, dtype=torch.float32)
-    blocks.reserve(64 * BLOCK_TOKENS)
-    blocks.reserve(40 * BLOCK_TOKENS)
-    assert blocks.tokens == 64 * BLOCK_TOKENS
-    blocks.reserve(8 * BLOCK_TOKENS)
-    assert (blocks.tokens, len(blocks.keys[0])) == (8 * BLOCK_TOKENS, 8)
+def test_memory_is_taken_for_the_most_blocks_that_were_in_use():
+    blocks = Blocks(layers=1, heads=1, head_dim=1, dtype=torch.float32, max_tokens=64 * BLOCK_TOKENS)
+    assert (blocks.tokens, blocks.keys) == (0, [])
+    blocks.add_rows(3)
+    blocks.feed()
+    blocks.drop([0, 1])
+    assert (blocks.tokens, len(blocks.keys[0])) == (3 * BLOCK_TOKENS, 64)
+    blocks.clear()
+    assert (blocks.tokens, blocks.keys) == (0, [])
+
+
+def test_what_was_never_written_is_a_number():
+    blocks = Blocks(layers=2, heads=2, head_dim=3, dtype=torch.float32, max_tokens=4 * BLOCK_TOKENS)
+    blocks.add_rows(1)
+    for cache in (*blocks.keys, *blocks.values):
+        cache.fill_(torch.nan)  # what memory may hold
+    blocks.feed()
+    assert all(torch.isfinite(cache[:1]).all() for cache in (*blocks.keys, *blocks.values))
 
 
 def test_what_is_taken_is_prefixes_of_one_size_and_own_tokens_in_whole_blocks():
