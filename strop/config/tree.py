@@ -104,7 +104,8 @@ class Engine(Section):
     dtype: Dtype = key("float32")
     """Of weights, activations and KV cache. In float32 the weights are the trainer's own, else a copy."""
     max_tokens: int = key(16384, ge=64)
-    """Size of the KV cache in tokens: sequences decoded at once × the longest of them."""
+    """Size of the KV cache in tokens: of prompts in use, each counted as the longest, and of what each
+    sequence that is decoded may draw."""
 
 
 class Rollout(Section):

@@ -89,7 +89,6 @@ class Rows:
     """[M, 1, 1, T] of each tail; T comes second"""
     ways: Callable[[int], list[Ways]]
     """By the number of key heads: of each of `seats`."""
-    num_prefixes: int
     prefix_tokens: int
     """P: of the longest prefix"""
 
@@ -127,7 +126,7 @@ def rows_at(
     def ways(key_heads: int) -> list[Ways]:
         return [at.ways(key_heads) for at in seats]
 
-    return Rows(seats, prefix_bias, row_of, own_bias, ways, len(prefix_lengths), P)
+    return Rows(seats, prefix_bias, row_of, own_bias, ways, P)
 
 
 def _bias(seen: Tensor) -> Tensor:

@@ -1,7 +1,8 @@
 """One thread for all heavy work of a process, so that the event loop never blocks.
 
 A single thread also means one team of compute threads: two Python threads that both call torch would
-each bring a team of their own, and the teams would fight for the cores.
+each bring a team of their own, and the teams would fight for the cores. What runs in it may hand parts of its
+work to threads that compute alone, and wait for them (`engines.local.lanes`).
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """The running batch: which sequence has which row, who may come in, and one step for all of them.
 
-Runs in the compute thread only; nothing here knows of the event loop.
+A step runs in the compute thread, parts of it in lanes; nothing here waits for the event loop.
 """
 
 import asyncio
@@ -93,14 +93,14 @@ class RunningBatch:
         self._decoder, self._lanes = decoder, lanes
         self._max_tokens = max_tokens
         self._pools: list[list[Sequence]] = [[] for _ in decoder.own]
-        """By row; in pool after pool, sequences in the order of admission as long as none leaves."""
+        """By row"""
         self._prefixes: list[Prefix] = []
         self._by_ids: dict[bytes, Prefix] = {}
         self.version = 0
 
     @property
     def sequences(self) -> list[Sequence]:
-        """Of all pools."""
+        """Of all pools, one after the other."""
         return [sequence for pool in self._pools for sequence in pool]
 
     def admit(self, waiting: list[Sequence]) -> list[Sequence]:
@@ -196,9 +196,10 @@ class RunningBatch:
     @torch.inference_mode()
     def drop_finished(self) -> list[Sequence]:
         """Take finished sequences out and close the rows and slots up; returns them."""
-        finished = [s for s in self.sequences if s.finish is not None]
+        finished: list[Sequence] = []
         for pool, blocks in zip(self._pools, self._decoder.own, strict=True):
             rows = [row for row, sequence in enumerate(pool) if sequence.finish is not None]
+            finished += [pool[row] for row in rows]
             blocks.drop(rows)
             for row in reversed(rows):
                 self._leave_prefix(pool[row])

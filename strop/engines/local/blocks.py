@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from strop.engines.local.capacity import BLOCK_TOKENS
+from strop.nn.shared_attention import Tail
 
 # R rows, N blocks in use, M blocks that there is room for, K key heads, T tokens of a block, D head size
 
@@ -21,12 +21,8 @@ from strop.engines.local.capacity import BLOCK_TOKENS
 class Fed:
     """Rows that have been given one token more each; its keys and values are still to be written."""
 
-    lengths: NDArray[np.int64]
-    """[R] tokens, the new one included"""
-    row_of: NDArray[np.int64]
-    """[N] whose block it is"""
-    first: NDArray[np.int64]
-    """[N] which of its row's tokens a block begins with"""
+    tail: Tail
+    """Of all rows, N blocks"""
     place: Tensor
     """[R · K] where the new tokens go, by key head, among all [M, K, T]"""
 
@@ -72,8 +68,9 @@ class Blocks:
         return len(self._of_row)
 
     def add_rows(self, num: int) -> None:
-        """Without tokens; numbered after those that are there."""
-        if num and not self.keys:
+        """Without tokens; numbered after those that are there. Where none are, memory is taken anew."""
+        if num and not self.num_rows:
+            self.clear()
             self.keys, self.values = (
                 [torch.empty(self._shape, dtype=self._dtype) for _ in range(self._layers)] for _ in range(2)
             )
@@ -94,7 +91,7 @@ class Blocks:
         last_R1 = np.array([blocks[-1] for blocks in self._of_row], np.int64)[:, None]
         place_RK = (last_R1 * heads + np.arange(heads)) * size + (lengths[:, None] - 1) % size
         row_of, first = np.array(self._row_of, np.int64), np.array(self._first, np.int64)
-        return Fed(lengths, row_of, first, torch.from_numpy(place_RK.ravel()))
+        return Fed(Tail(lengths, row_of, first), torch.from_numpy(place_RK.ravel()))
 
     def _touch(self) -> None:
         used = len(self._row_of)

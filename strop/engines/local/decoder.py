@@ -13,7 +13,7 @@ from strop.engines.local.cache import KVCache
 from strop.engines.local.prefixes import Part, Prefix, parts_of
 from strop.nn.attention import Rule, attention, within
 from strop.nn.loading import CausalLM
-from strop.nn.shared_attention import Keys, Tail, rows_at, shared_attention
+from strop.nn.shared_attention import Keys, rows_at, shared_attention
 
 # B rows, T tokens, H query heads, K key heads, D head size, V vocabulary
 
@@ -102,14 +102,14 @@ class Decoder:
         of its own."""
         own = [self.own[pool] for pool in pools]
         fed = [blocks.feed() for blocks in own]
-        starts = np.cumsum([0, *(len(each.lengths) for each in fed)])
-        rows = rows_at(prefix_of_row, lengths, [Tail(each.lengths, each.row_of, each.first) for each in fed])
+        starts = np.cumsum([0, *(len(new.tail.lengths) for new in fed)])
+        rows = rows_at(prefix_of_row, lengths, [new.tail for new in fed])
         before, num_slots = slice(rows.prefix_tokens), len(lengths)
 
         def attend(layer: int, q_BH1D: Tensor, k_BK1D: Tensor, v_BK1D: Tensor, rule: Rule) -> Tensor:
             tails = []
             for blocks, new, start in zip(own, fed, starts[:-1].tolist(), strict=True):
-                at, num = slice(start, start + len(new.lengths)), len(new.row_of)
+                at, num = slice(start, start + len(new.tail.lengths)), len(new.tail.row_of)
                 keys, values = blocks.keys[layer], blocks.values[layer]
                 for cache, token in ((keys, k_BK1D), (values, v_BK1D)):
                     cache.view(-1, self.model.head_dim)[new.place] = token[at].reshape(
@@ -126,7 +126,7 @@ class Decoder:
             )
             return out_BHD[:, :, None]
 
-        own_B = np.concatenate([each.lengths for each in fed]) - 1
+        own_B = np.concatenate([new.tail.lengths for new in fed]) - 1
         positions_B1 = torch.from_numpy(lengths[prefix_of_row] + own_B)[:, None]
         hidden_B1D = self.model.trunk(torch.from_numpy(ids)[:, None], positions_B1, attend)
         return self.model.logits(hidden_B1D[:, 0])

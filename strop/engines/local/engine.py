@@ -131,6 +131,7 @@ class LocalEngine:
         finally:
             self._broken = self._broken or "the engine was closed"
             self._fail_all(self._broken)
+            self._lanes.close()
 
     async def _step(self) -> None:
         self._waiting = [s for s in self._waiting if s.finish is None]
@@ -222,4 +223,3 @@ class LocalEngine:
     async def close(self) -> None:
         """See `engines.base.Engine`; the owner of `serve` cancels it."""
         await self.abort()
-        self._lanes.close()

@@ -11,15 +11,19 @@ from typing import TypeVar
 
 import torch
 
+MOST = 4
+"""Lanes were measured on two cores; on many, the parts of a batch would be too small for fast products."""
+
 X = TypeVar("X")
 T = TypeVar("T")
 
 
 class Lanes:
-    """As many as the caller's team has threads, one where that is the caller alone."""
+    """As many as the caller's team has threads; one, the team itself, where these are more than `MOST`."""
 
     def __init__(self) -> None:
-        self.num = torch.get_num_threads()
+        threads = torch.get_num_threads()
+        self.num = threads if threads <= MOST else 1
         self._threads = ThreadPoolExecutor(self.num, thread_name_prefix="strop-lane")
         if self.num > 1:
             self._open()
@@ -49,5 +53,5 @@ class Lanes:
         return [lane.result() for lane in begun]
 
     def close(self) -> None:
-        """Ends the threads."""
-        self._threads.shutdown()
+        """Ends the threads, when they have done what they have begun."""
+        self._threads.shutdown(wait=False)

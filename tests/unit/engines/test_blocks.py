@@ -13,24 +13,25 @@ LAYERS, HEADS, SIZE = 2, 2, 3
 def write(blocks, names):
     """The next token of every row; a key is the row's name and the token's place, a value its negative."""
     fed = blocks.feed()
+    lengths = fed.tail.lengths
     for layer in range(LAYERS):
         new = torch.zeros(len(names), HEADS, SIZE)
         for row, name in enumerate(names):
-            new[row] = torch.tensor([name, float(fed.lengths[row] - 1), layer])
+            new[row] = torch.tensor([name, float(lengths[row] - 1), layer])
             new[row] += 0.25 * torch.arange(HEADS)[:, None]
         blocks.keys[layer].view(-1, SIZE)[fed.place] = new.view(-1, SIZE)
         blocks.values[layer].view(-1, SIZE)[fed.place] = -new.view(-1, SIZE)
     return fed
 
 
-def check(blocks, names, fed):
-    """Everything that was ever written for the rows is where `fed` says."""
+def check(blocks, names, tail):
+    """Everything that was ever written for the rows is where `tail` says."""
     found = {}
-    for block, (row, first) in enumerate(zip(fed.row_of, fed.first, strict=True)):
-        for token in range(first, min(first + BLOCK_TOKENS, fed.lengths[row])):
+    for block, (row, first) in enumerate(zip(tail.row_of, tail.first, strict=True)):
+        for token in range(first, min(first + BLOCK_TOKENS, tail.lengths[row])):
             found[int(row), token] = block
-    assert len(found) == fed.lengths.sum()
-    assert len(fed.row_of) == sum(rounded(int(n)) for n in fed.lengths) // BLOCK_TOKENS
+    assert len(found) == tail.lengths.sum()
+    assert len(tail.row_of) == sum(rounded(int(n)) for n in tail.lengths) // BLOCK_TOKENS
     for (row, token), block in found.items():
         for layer in range(LAYERS):
             for head in range(HEADS):
@@ -52,7 +53,7 @@ def test_rows_keep_their_tokens_whoever_comes_and_leaves(data):
         fed = None
         for _ in range(data.draw(st.integers(1, BLOCK_TOKENS))):
             fed = write(blocks, names)
-        check(blocks, names, fed)
+        check(blocks, names, fed.tail)
         leaving = data.draw(st.sets(st.sampled_from(range(len(names)))))
         blocks.drop(leaving)
         for row in sorted(leaving, reverse=True):
@@ -69,6 +70,10 @@ def test_memory_is_taken_for_the_most_blocks_that_were_in_use():
     blocks.feed()
     blocks.drop([0, 1])
     assert (blocks.tokens, len(blocks.keys[0])) == (3 * BLOCK_TOKENS, 64)
+    blocks.drop([0])
+    blocks.add_rows(1)
+    blocks.feed()
+    assert blocks.tokens == BLOCK_TOKENS, "what a larger round took is given back"
     blocks.clear()
     assert (blocks.tokens, blocks.keys) == (0, [])
 

@@ -11,7 +11,7 @@ from fresh import fresh
 from strop.engines.base import Request
 from strop.engines.local import batch
 from strop.engines.local.engine import LocalEngine
-from strop.engines.local.lanes import Lanes
+from strop.engines.local.lanes import MOST, Lanes
 from strop.runtime.compute import Compute
 from strop.sample import Sampling
 
@@ -36,8 +36,11 @@ async def drawn(model):
         serving = tasks.create_task(engine.serve())
         replies = await asyncio.gather(*map(engine.generate, asked))
         serving.cancel()
-    await engine.close()
     compute.close()
+    for thread in threading.enumerate():
+        if thread.name.startswith("strop-lane"):
+            thread.join(10)
+            assert not thread.is_alive(), "an engine that is no longer served has let its threads go"
     return replies
 
 
@@ -88,3 +91,12 @@ def test_a_part_that_fails_is_told_when_the_others_have_ended(two_threads):
         lanes.each(work, [0, 1])
     assert ended == [1]
     lanes.close()
+
+
+def test_many_threads_stay_a_team():
+    before = torch.get_num_threads()
+    torch.set_num_threads(MOST + 1)
+    try:
+        assert Lanes().num == 1
+    finally:
+        torch.set_num_threads(before)
