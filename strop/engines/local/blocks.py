@@ -4,6 +4,8 @@ Rows then cost what they are long, in memory and in products, however long other
 et al. 2023, §4.1; but as all blocks in use lie side by side, one product takes them all).
 """
 
+import math
+import mmap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -72,7 +74,7 @@ class Blocks:
         if num and not self.num_rows:
             self.clear()
             self.keys, self.values = (
-                [torch.empty(self._shape, dtype=self._dtype) for _ in range(self._layers)] for _ in range(2)
+                [_room(self._shape, self._dtype) for _ in range(self._layers)] for _ in range(2)
             )
         self._lengths += [0] * num
         self._of_row += [[] for _ in range(num)]
@@ -86,19 +88,12 @@ class Blocks:
                 self._row_of.append(row)
                 self._first.append(length)
             self._lengths[row] = length + 1
-        self._touch()
+        self._touched = max(self._touched, len(self._row_of))
         lengths = np.array(self._lengths, np.int64)
         last_R1 = np.array([blocks[-1] for blocks in self._of_row], np.int64)[:, None]
         place_RK = (last_R1 * heads + np.arange(heads)) * size + (lengths[:, None] - 1) % size
         row_of, first = np.array(self._row_of, np.int64), np.array(self._first, np.int64)
         return Fed(Tail(lengths, row_of, first), torch.from_numpy(place_RK.ravel()))
-
-    def _touch(self) -> None:
-        used = len(self._row_of)
-        if used > self._touched:
-            for cache_MKTD in (*self.keys, *self.values):
-                cache_MKTD[self._touched : used] = 0
-            self._touched = used
 
     def drop(self, rows: Iterable[int]) -> None:
         """Take rows out, the last first; each time the last that stays takes the number of the one that left.
@@ -127,3 +122,11 @@ class Blocks:
             into, out = torch.tensor(targets), torch.tensor(moved)
             for cache_MKTD in (*self.keys, *self.values):
                 cache_MKTD[into] = cache_MKTD[out]
+
+
+def _room(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    """Zeros, of which what is never written takes no memory; torch's own are written, or may be anything.
+    What they took goes back to the machine with them: memory of the heap would stay, between other things."""
+    num_bytes = math.prod(shape) * dtype.itemsize
+    pages = mmap.mmap(-1, num_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return torch.frombuffer(pages, dtype=dtype).view(shape)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from strop.engines.local.blocks import Blocks
 from strop.engines.local.capacity import BLOCK_TOKENS, Room, rounded
+from strop.runtime.memory import resident_bytes
 
 LAYERS, HEADS, SIZE = 2, 2, 3
 
@@ -78,13 +79,15 @@ def test_memory_is_taken_for_the_most_blocks_that_were_in_use():
     assert (blocks.tokens, blocks.keys) == (0, [])
 
 
-def test_what_was_never_written_is_a_number():
-    blocks = Blocks(layers=2, heads=2, head_dim=3, dtype=torch.float32, max_tokens=4 * BLOCK_TOKENS)
+def test_what_was_never_written_is_a_number_and_takes_no_memory():
+    room = 64 * 2**20
+    before = resident_bytes()
+    blocks = Blocks(layers=1, heads=1, head_dim=room // 64, dtype=torch.bfloat16, max_tokens=64)
     blocks.add_rows(1)
-    for cache in (*blocks.keys, *blocks.values):
-        cache.fill_(torch.nan)  # what memory may hold
     blocks.feed()
-    assert all(torch.isfinite(cache[:1]).all() for cache in (*blocks.keys, *blocks.values))
+    assert blocks.keys[0].nbytes == blocks.values[0].nbytes == 2 * room
+    assert not blocks.keys[0][0, 0, 0].any()
+    assert resident_bytes() - before < room
 
 
 def test_what_is_taken_is_prefixes_of_one_size_and_own_tokens_in_whole_blocks():
