@@ -12,6 +12,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from strop.nn.narrow_product import is_narrow, narrow_product
+
 # N tokens, I inputs, O outputs
 
 FEW = 16
@@ -33,19 +35,17 @@ def product(
     weight_OI: Tensor, x_IN: Tensor, bias_O: Tensor | None = None, *, out_ON: Tensor | None = None
 ) -> Tensor:
     """[O, N]; written to `out`, if given."""
-    weight_OI, x_IN = _operands(weight_OI, x_IN)
-    if out_ON is not None and weight_OI.dtype is out_ON.dtype:
-        torch.mm(weight_OI, x_IN, out=out_ON)
-    elif out_ON is not None:
-        out_ON.copy_(_multiplied(weight_OI, x_IN))
+    if _narrow(weight_OI, x_IN, out_ON):
+        out_ON = x_IN.new_empty(len(weight_OI), x_IN.shape[1]) if out_ON is None else out_ON
+        narrow_product(weight_OI, _rounded(x_IN, weight_OI.dtype), out_ON, adds=False)
     else:
-        out_ON = _wide(_multiplied(weight_OI, x_IN))
+        out_ON = _by_torch(*_operands(weight_OI, x_IN), out_ON)
     return out_ON if bias_O is None else out_ON.add_(bias_O[:, None])
 
 
 def product_rows(weight_OI: Tensor, x_IN: Tensor, bias_O: Tensor | None = None) -> Tensor:
     """[N, O], for whoever needs the values of a token side by side."""
-    if x_IN.shape[1] < MANY:
+    if x_IN.shape[1] < MANY or _narrow(weight_OI, x_IN, None):
         return product(weight_OI, x_IN, bias_O).t().contiguous()
     weight_OI, x_IN = _operands(weight_OI, x_IN)
     out_NO = _wide(torch.mm(x_IN.t(), weight_OI.t()))
@@ -56,11 +56,14 @@ def add_product(
     sum_ON: Tensor, weight_OI: Tensor, x_IN: Tensor, bias_O: Tensor | None = None, *, out_ON: Tensor
 ) -> Tensor:
     """`sum` + weight · x (+ bias), written to `out`, which may be `sum` itself."""
-    weight_OI, x_IN = _operands(weight_OI, x_IN)
-    if weight_OI.dtype is sum_ON.dtype:
-        torch.addmm(sum_ON, weight_OI, x_IN, out=out_ON)
+    if out_ON is sum_ON and _narrow(weight_OI, x_IN, out_ON):
+        narrow_product(weight_OI, _rounded(x_IN, weight_OI.dtype), out_ON, adds=True)
     else:
-        torch.add(sum_ON, _multiplied(weight_OI, x_IN), out=out_ON)
+        weight_OI, x_IN = _operands(weight_OI, x_IN)
+        if weight_OI.dtype is sum_ON.dtype:
+            torch.addmm(sum_ON, weight_OI, x_IN, out=out_ON)
+        else:
+            torch.add(sum_ON, _multiplied(weight_OI, x_IN), out=out_ON)
     return out_ON if bias_O is None else out_ON.add_(bias_O[:, None])
 
 
@@ -91,6 +94,25 @@ def factor(x: Tensor) -> Tensor:
 def multiplies_bfloat16() -> bool:
     """Whether the machine has instructions for it."""
     return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+
+
+def _narrow(weight_OI: Tensor, x_IN: Tensor, out_ON: Tensor | None) -> bool:
+    if x_IN.dtype is not torch.float32 or not is_narrow(weight_OI, x_IN):
+        return False
+    return out_ON is None or (out_ON.dtype is torch.float32 and out_ON.stride(1) == 1)
+
+
+def _rounded(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """To numbers of `dtype`, in the type that they have."""
+    return x.to(dtype).to(x.dtype)
+
+
+def _by_torch(weight_OI: Tensor, x_IN: Tensor, out_ON: Tensor | None) -> Tensor:
+    if out_ON is None:
+        return _wide(_multiplied(weight_OI, x_IN))
+    if weight_OI.dtype is out_ON.dtype:
+        return torch.mm(weight_OI, x_IN, out=out_ON)
+    return out_ON.copy_(_multiplied(weight_OI, x_IN))
 
 
 def _operands(weight_OI: Tensor, x_IN: Tensor) -> tuple[Tensor, Tensor]:

@@ -20,7 +20,7 @@ from strop.engines.local.sampler import Drawn, draw
 from strop.engines.local.stopping import StopTexts
 from strop.kept import Kept
 
-ROWS_OF_A_LANE = 16
+ROWS_OF_A_LANE = 12
 """With fewer, reading the weights once for each lane costs about as much as lanes save."""
 
 

@@ -43,10 +43,10 @@ class Lanes:
         torch.set_num_threads(self.num)
 
     def each(self, work: Callable[[X], T], parts: Sequence[X]) -> list[T]:
-        """Of every part, in order; one part alone is done by the caller and its team. Raises what the first
+        """Of every part, in order; where there is one lane, by the caller and its team. Raises what the first
         failed part raised, when all have ended."""
-        if len(parts) == 1:
-            return [work(parts[0])]
+        if self.num == 1:
+            return [work(part) for part in parts]
         begun = [self._threads.submit(work, part) for part in parts]
         for lane in begun:
             lane.exception()

@@ -1,0 +1,123 @@
+"""Products of few tokens by own code, and by torch where that code is not the fastest."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from cases import case
+
+from strop.nn import narrow_product as own
+from strop.nn import product as products
+from strop.nn.narrow_product import is_narrow, narrow_product
+from strop.nn.product import add_product, product, product_rows
+
+SHAPES = [(1, 8), (5, 16), (6, 8), (7, 24), (12, 8), (25, 64), (130, 576)]
+"""Outputs and inputs: fewer rows than a tile has, just as many, and some left over."""
+TOKENS = [1, 2, 7, 8, 9, 15, 16, 17, 24, 25, 31, 100, 255]
+
+
+def tensors(outputs, inputs, tokens, *, dtype=torch.float32, are_columns=True):
+    """A weight, whose rows are apart, and tokens as columns or as rows that are turned."""
+    generator = torch.Generator().manual_seed(outputs * 1000 + tokens)
+    weight_OI = torch.randn(outputs, inputs + 8, generator=generator).to(dtype)[:, :inputs]
+    if are_columns:
+        return weight_OI, torch.randn(inputs, tokens, generator=generator)
+    return weight_OI, torch.randn(tokens, inputs, generator=generator).t()
+
+
+def exact(weight_OI, x_IN):
+    return (weight_OI.double() @ x_IN.double()).float()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_products_are_right_and_nothing_beside_them_is_written(dtype):
+    for shape in SHAPES:
+        for tokens in TOKENS:
+            for adds in (False, True):
+                weight_OI, x_IN = tensors(*shape, tokens, dtype=dtype, are_columns=adds)
+                around = torch.randn(shape[0], tokens + 5)
+                out_ON, before = around[:, 2:-3], around.clone()
+                narrow_product(weight_OI, x_IN, out_ON, adds=adds)
+                with case(shape, tokens, adds):
+                    expected = exact(weight_OI, x_IN) + (before[:, 2:-3] if adds else 0)
+                    torch.testing.assert_close(out_ON, expected, rtol=1e-5, atol=1e-4)
+                    out_ON.copy_(before[:, 2:-3])
+                    assert torch.equal(around, before)
+
+
+def test_a_token_has_the_same_numbers_whatever_tokens_are_beside_it():
+    weight_OI, x_IN = tensors(25, 64, 40)
+    together = product_by_own(weight_OI, x_IN)
+    for at in (slice(0, 1), slice(7, 16), slice(3, 36)):
+        assert torch.equal(product_by_own(weight_OI, x_IN[:, at]), together[:, at])
+
+
+def product_by_own(weight_OI, x_IN):
+    out_ON = torch.empty(len(weight_OI), x_IN.shape[1])
+    narrow_product(weight_OI, x_IN, out_ON, adds=False)
+    return out_ON
+
+
+def test_nan_and_infinity_stay_with_their_token():
+    weight_OI, x_IN = tensors(12, 8, 10)
+    x_IN[3, 4], x_IN[5, 9] = torch.nan, torch.inf
+    is_finite = product_by_own(weight_OI, x_IN).isfinite().all(0)
+    assert (~is_finite).nonzero().flatten().tolist() == [4, 9]
+
+
+def test_threads_that_begin_together_make_the_code_once(monkeypatch):
+    own._compiled.cache_clear()
+    made, compiled = [], own._compiled.__wrapped__
+    monkeypatch.setattr(own, "_compiled", own.cache(lambda: made.append(1) or compiled()))
+    weight_OI, x_IN = tensors(25, 64, 9)
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda _: product_by_own(weight_OI, x_IN), range(8)))
+    assert len(made) == 1
+    assert all(torch.equal(one, found[0]) for one in found)
+
+
+@pytest.mark.parametrize("by", ["own code", "torch"])
+def test_every_product_is_right_by_own_code_and_by_torch(by, monkeypatch):
+    monkeypatch.setattr(products, "is_narrow", lambda *_: by == "own code")
+    for dtype in (torch.float32, torch.bfloat16):
+        for tokens in (1, 3, 5, 15, 40, 130):
+            weight_OI, x_IN = tensors(25, 64, tokens, dtype=dtype)
+            bias_O, sum_ON = torch.randn(25), torch.randn(25, tokens)
+            expected = exact(weight_OI, x_IN.to(dtype)) + bias_O[:, None]
+            tolerance = {"rtol": 1e-5, "atol": 2e-5}
+            if dtype is torch.bfloat16 and tokens < products.PLAIN:
+                tolerance = {"rtol": 1e-2, "atol": 5e-2}  # torch rounds the result
+            with case(dtype, tokens):
+                torch.testing.assert_close(product(weight_OI, x_IN, bias_O), expected, **tolerance)
+                out_ON = torch.empty(25, tokens)
+                assert product(weight_OI, x_IN, bias_O, out_ON=out_ON) is out_ON
+                torch.testing.assert_close(out_ON, expected, **tolerance)
+                rows = product_rows(weight_OI, x_IN, bias_O)
+                torch.testing.assert_close(rows, expected.t(), **tolerance)
+                for target in (sum_ON.clone(), torch.empty_like(sum_ON)):
+                    add_product(sum_ON, weight_OI, x_IN, bias_O, out_ON=target)
+                    torch.testing.assert_close(target, expected + sum_ON, **tolerance)
+                before = sum_ON.clone()
+                add_product(sum_ON, weight_OI, x_IN, bias_O, out_ON=sum_ON)
+                torch.testing.assert_close(sum_ON, expected + before, **tolerance)
+
+
+def test_own_code_is_for_one_thread_few_tokens_and_types_that_it_has(monkeypatch):
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    weight_OI, x_IN = tensors(25, 64, 40)
+    assert is_narrow(weight_OI, x_IN)
+    for weight, tokens in (
+        (weight_OI.double(), x_IN),
+        (weight_OI.half(), x_IN),
+        (weight_OI[:, :60], x_IN[:60]),
+        (torch.empty(64, 25).t(), x_IN),
+        (weight_OI, torch.empty(64, own.MANY)),
+    ):
+        with case(weight.dtype, weight.shape, tokens.shape):
+            assert not is_narrow(weight, tokens)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    assert not is_narrow(weight_OI, x_IN)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
+    assert not is_narrow(weight_OI, x_IN)
