@@ -25,13 +25,17 @@ class Fed:
 
     tail: Tail
     """Of all rows, N blocks"""
+    block: Tensor
+    """[R] where the new tokens go"""
     place: Tensor
-    """[R · K] where the new tokens go, by key head, among all [M, K, T]"""
+    """[R] and which of the block's tokens they are"""
 
 
 class Blocks:
     """Of every layer, keys and values [M, K, T, D], where M blocks hold `max_tokens`. Rows are numbered
     from 0 without holes.
+
+    Of keys, the numbers of one dimension of a head lie side by side, token after token: see `row_attention`.
 
     Room is asked for once, and only what is used of it takes memory. Entries of a block that are not yet
     written are zeros or another row's: a masked key must still be a number.
@@ -73,15 +77,16 @@ class Blocks:
         """Without tokens; numbered after those that are there. Where none are, memory is taken anew."""
         if num and not self.num_rows:
             self.clear()
-            self.keys, self.values = (
-                [_room(self._shape, self._dtype) for _ in range(self._layers)] for _ in range(2)
-            )
+            blocks, heads, tokens, head_dim = self._shape
+            by_dimension = blocks, heads, head_dim, tokens
+            self.keys = [_room(by_dimension, self._dtype).transpose(2, 3) for _ in range(self._layers)]
+            self.values = [_room(self._shape, self._dtype) for _ in range(self._layers)]
         self._lengths += [0] * num
         self._of_row += [[] for _ in range(num)]
 
     def feed(self) -> Fed:
         """Make place for one token more in every row."""
-        _, heads, size, _ = self._shape
+        size = self._shape[2]
         for row, length in enumerate(self._lengths):
             if length % size == 0:
                 self._of_row[row].append(len(self._row_of))
@@ -90,10 +95,15 @@ class Blocks:
             self._lengths[row] = length + 1
         self._touched = max(self._touched, len(self._row_of))
         lengths = np.array(self._lengths, np.int64)
-        last_R1 = np.array([blocks[-1] for blocks in self._of_row], np.int64)[:, None]
-        place_RK = (last_R1 * heads + np.arange(heads)) * size + (lengths[:, None] - 1) % size
+        last = np.array([blocks[-1] for blocks in self._of_row], np.int64)
         row_of, first = np.array(self._row_of, np.int64), np.array(self._first, np.int64)
-        return Fed(Tail(lengths, row_of, first), torch.from_numpy(place_RK.ravel()))
+        tail = Tail(lengths, row_of, first)
+        return Fed(tail, torch.from_numpy(last), torch.from_numpy((lengths - 1) % size))
+
+    def put(self, layer: int, fed: Fed, keys_RKD: Tensor, values_RKD: Tensor) -> None:
+        """Write the new tokens."""
+        self.keys[layer][fed.block, :, fed.place] = keys_RKD
+        self.values[layer][fed.block, :, fed.place] = values_RKD
 
     def drop(self, rows: Iterable[int]) -> None:
         """Take rows out, the last first; each time the last that stays takes the number of the one that left.

@@ -12,8 +12,9 @@ from strop.engines.local.blocks import Blocks
 from strop.engines.local.cache import KVCache
 from strop.engines.local.prefixes import Part, Prefix, parts_of
 from strop.nn.attention import Rule, attention, within
+from strop.nn.decoding_attention import Seen, decoding_attention
 from strop.nn.loading import CausalLM
-from strop.nn.shared_attention import Keys, rows_at, shared_attention
+from strop.nn.shared_attention import Keys
 
 # B rows, T tokens, H query heads, K key heads, D head size, V vocabulary
 
@@ -102,29 +103,17 @@ class Decoder:
         of its own."""
         own = [self.own[pool] for pool in pools]
         fed = [blocks.feed() for blocks in own]
-        starts = np.cumsum([0, *(len(new.tail.lengths) for new in fed)])
-        rows = rows_at(prefix_of_row, lengths, [new.tail for new in fed])
-        before, num_slots = slice(rows.prefix_tokens), len(lengths)
+        seen = Seen(prefix_of_row, lengths, [new.tail for new in fed])
 
         def attend(layer: int, q_BH1D: Tensor, k_BK1D: Tensor, v_BK1D: Tensor, rule: Rule) -> Tensor:
             tails = []
-            for blocks, new, start in zip(own, fed, starts[:-1].tolist(), strict=True):
-                at, num = slice(start, start + len(new.tail.lengths)), len(new.tail.row_of)
-                keys, values = blocks.keys[layer], blocks.values[layer]
-                for cache, token in ((keys, k_BK1D), (values, v_BK1D)):
-                    cache.view(-1, self.model.head_dim)[new.place] = token[at].reshape(
-                        -1, self.model.head_dim
-                    )
-                tails.append(Keys(keys[:num], values[:num]))
-            shared_k, shared_v = self.prefixes.keys[layer], self.prefixes.values[layer]
-            out_BHD = shared_attention(
-                q_BH1D[:, :, 0],
-                Keys(shared_k[:num_slots, :, before], shared_v[:num_slots, :, before]),
-                tails,
-                rows,
-                rule,
-            )
-            return out_BHD[:, :, None]
+            for blocks, new, part in zip(own, fed, seen.parts, strict=True):
+                blocks.put(layer, new, k_BK1D[part, :, 0], v_BK1D[part, :, 0])
+                num = len(new.tail.row_of)
+                tails.append(Keys(blocks.keys[layer][:num], blocks.values[layer][:num]))
+            num_slots = len(lengths)
+            prefixes = Keys(self.prefixes.keys[layer][:num_slots], self.prefixes.values[layer][:num_slots])
+            return decoding_attention(q_BH1D[:, :, 0], prefixes, tails, seen, rule)[:, :, None]
 
         own_B = np.concatenate([new.tail.lengths for new in fed]) - 1
         positions_B1 = torch.from_numpy(lengths[prefix_of_row] + own_B)[:, None]

@@ -20,8 +20,7 @@ def write(blocks, names):
         for row, name in enumerate(names):
             new[row] = torch.tensor([name, float(lengths[row] - 1), layer])
             new[row] += 0.25 * torch.arange(HEADS)[:, None]
-        blocks.keys[layer].view(-1, SIZE)[fed.place] = new.view(-1, SIZE)
-        blocks.values[layer].view(-1, SIZE)[fed.place] = -new.view(-1, SIZE)
+        blocks.put(layer, fed, new, -new)
     return fed
 
 
