@@ -22,6 +22,8 @@ from strop.kept import Kept
 
 ROWS_OF_A_LANE = 12
 """With fewer, reading the weights once for each lane costs about as much as lanes save."""
+WORTH_MOVING = 2
+"""Rows from one lane to another: copying what one has seen takes as long as a row of some steps."""
 
 
 @dataclass(slots=True)
@@ -142,10 +144,21 @@ class RunningBatch:
         return self.drop_finished()
 
     def _go_on(self) -> None:
+        self._balance()
         every, least = range(len(self._pools)), min(map(len, self._pools))
         shares = [[pool] for pool in every] if least >= ROWS_OF_A_LANE else [list(every)]
         for share, drawn in zip(shares, self._lanes.each(self._drawn_next, shares), strict=True):
             self._accept(self._of(share), drawn)
+
+    def _balance(self) -> None:
+        """Lanes wait for the one that has the most rows."""
+        pools = sorted(zip(self._pools, self._decoder.own, strict=True), key=lambda pool: len(pool[0]))
+        (few, few_blocks), (many, many_blocks) = pools[0], pools[-1]
+        num = (len(many) - len(few)) // 2
+        if num >= WORTH_MOVING:
+            many_blocks.give_last(num, few_blocks)
+            few += many[-num:]
+            del many[-num:]
 
     def _of(self, pools: list[int]) -> list[Sequence]:
         return [sequence for pool in pools for sequence in self._pools[pool]]

@@ -105,6 +105,24 @@ class Blocks:
         self.keys[layer][fed.block, :, fed.place] = keys_RKD
         self.values[layer][fed.block, :, fed.place] = values_RKD
 
+    def give_last(self, num: int, to: "Blocks") -> None:
+        """Let the last rows be the last of other blocks."""
+        start, leaving = to.num_rows, range(self.num_rows - num, self.num_rows)
+        to.add_rows(num)
+        sources = [block for row in leaving for block in self._of_row[row]]
+        first_target = len(to._row_of)
+        for new, row in enumerate(leaving, start):
+            for block in self._of_row[row]:
+                to._of_row[new].append(len(to._row_of))
+                to._row_of.append(new)
+                to._first.append(self._first[block])
+            to._lengths[new] = self._lengths[row]
+        targets, out = slice(first_target, len(to._row_of)), torch.tensor(sources, dtype=torch.int64)
+        to._touched = max(to._touched, len(to._row_of))
+        for target_MKTD, source_MKTD in zip((*to.keys, *to.values), (*self.keys, *self.values), strict=True):
+            target_MKTD[targets] = source_MKTD[out]
+        self.drop(leaving)
+
     def drop(self, rows: Iterable[int]) -> None:
         """Take rows out, the last first; each time the last that stays takes the number of the one that left.
         The blocks behind the remaining ones move into the holes."""

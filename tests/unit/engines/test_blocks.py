@@ -63,6 +63,26 @@ def test_rows_keep_their_tokens_whoever_comes_and_leaves(data):
         assert blocks.num_rows == len(names)
 
 
+@given(data=st.data())
+def test_rows_that_are_given_away_keep_their_tokens(data):
+    form = {"layers": LAYERS, "heads": HEADS, "head_dim": SIZE}
+    pools = [Blocks(**form, dtype=torch.float32, max_tokens=48 * BLOCK_TOKENS) for _ in range(2)]
+    names = [list(range(data.draw(st.integers(2, 4)))), list(range(10, 10 + data.draw(st.integers(0, 2))))]
+    for blocks, of_pool in zip(pools, names, strict=True):
+        blocks.add_rows(len(of_pool))
+        for _ in range(data.draw(st.integers(1, 2 * BLOCK_TOKENS))):
+            if of_pool:
+                write(blocks, of_pool)
+    num = data.draw(st.integers(1, len(names[0])))
+    pools[0].give_last(num, pools[1])
+    names[1] += names[0][-num:]
+    del names[0][-num:]
+    for blocks, of_pool in zip(pools, names, strict=True):
+        assert blocks.num_rows == len(of_pool)
+        if of_pool:
+            check(blocks, of_pool, write(blocks, of_pool).tail)
+
+
 def test_memory_is_taken_for_the_most_blocks_that_were_in_use():
     blocks = Blocks(layers=1, heads=1, head_dim=1, dtype=torch.float32, max_tokens=64 * BLOCK_TOKENS)
     assert (blocks.tokens, blocks.keys) == (0, [])

@@ -62,6 +62,29 @@ async def test_lanes_draw_the_same_tokens(tiny_dir, two_threads, monkeypatch):
         np.testing.assert_allclose(one.logp, other.logp, atol=1e-5)
 
 
+async def test_lanes_that_are_left_with_fewer_rows_take_some_over(tiny_dir, two_threads, monkeypatch):
+    model, sizes, go_on = fresh(tiny_dir), [], batch.RunningBatch._go_on
+    together = await drawn(model)
+    monkeypatch.setattr(batch, "ROWS_OF_A_LANE", 1)
+    monkeypatch.setattr(batch, "WORTH_MOVING", 1)
+
+    def watched(self):
+        go_on(self)
+        sizes.append([len(pool) for pool in self._pools])
+
+    monkeypatch.setattr(batch.RunningBatch, "_go_on", watched)
+
+    def all_in_one(self, admitted):
+        self._pools[0] += admitted
+        for pool, blocks in zip(self._pools, self._decoder.own, strict=True):
+            blocks.add_rows(len(pool) - blocks.num_rows)
+
+    monkeypatch.setattr(batch.RunningBatch, "_seat", all_in_one)
+    apart = await drawn(model)
+    assert max(abs(one - other) for one, other in sizes) <= 1
+    assert [reply.ids.tolist() for reply in apart] == [reply.ids.tolist() for reply in together]
+
+
 def test_parts_come_back_in_order_and_compute_alone(two_threads):
     lanes = Lanes()
     assert lanes.each(lambda part: (part, torch.get_num_threads()), [3, 1]) == [(3, 1), (1, 1)]
