@@ -56,6 +56,11 @@ class CausalLM:
     def dtype(self) -> torch.dtype:
         return self._head.weight.dtype
 
+    @property
+    def is_fused(self) -> bool:
+        """Whether the trunk is strop's own, of few products."""
+        return self._fused is not None
+
     def trunk(self, ids_BT: Tensor, positions_BT: Tensor, attend: attention.Attend) -> Tensor:
         """Hidden states [B, T, D] after the last norm."""
         if self._fused is not None:

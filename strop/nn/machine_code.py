@@ -1,7 +1,6 @@
 """Code of LLVM for the machine that it runs on: a builder of loops over float32 numbers, and its compilation.
 
-The few inner loops that no library does as fast are written in it (`narrow_product`, `row_attention`). It is
-made when it is first wanted, in a tenth of a second, by whoever decodes; nothing is compiled at installation.
+Nothing is compiled at installation; see `own_code`.
 """
 
 import ctypes
@@ -9,21 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import torch
 from llvmlite import binding, ir
 
-WIDTH = 8
-"""Numbers of a register"""
+from strop.nn.own_code import WIDTH
 
 INT, FLOAT = ir.IntType(64), ir.FloatType()
 REGISTER = ir.VectorType(FLOAT, WIDTH)
 BITS = ir.VectorType(ir.IntType(32), WIDTH)
 _ADDRESS = ir.PointerType()
-
-
-def is_measured() -> bool:
-    """Whether own code was measured on machines like this one, and found to be the fastest."""
-    return torch.backends.cpu.get_cpu_capability() == "AVX2"
 
 
 class Code:
@@ -112,6 +104,7 @@ class Compiled:
     """Functions of a module, by name; they run without Python's lock."""
 
     def __init__(self, module: ir.Module) -> None:
+        binding.check_jit_execution()  # raises OSError where no memory may be executed
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
         machine = binding.Target.from_default_triple().create_target_machine(

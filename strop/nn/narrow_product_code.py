@@ -13,13 +13,9 @@ from typing import Any
 
 from llvmlite import ir
 
-from strop.nn.machine_code import BITS, FLOAT, REGISTER, WIDTH, Code, integer, registers_of
-
-ROWS, ROWS_OF_ONE = 6, 12
-"""Of the weight that are multiplied together with two registers of tokens, and with one: these sums, and what
-they are made of, fill the sixteen registers of AVX2."""
-PANEL = 2 * WIDTH
-"""Tokens"""
+from strop.nn.machine_code import BITS, FLOAT, REGISTER, Code, integer, registers_of
+from strop.nn.narrow_product import PANEL, ROWS, ROWS_OF_ONE
+from strop.nn.own_code import WIDTH
 
 NUMBERS = ("num_outputs", "num_inputs", "num_tokens", "weight_row", "x_row", "x_column", "out_row", "adds")
 """The arguments after the addresses of weight, x, out and space. `_row`, `_column`: from one to the next, in

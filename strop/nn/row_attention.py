@@ -5,8 +5,6 @@ long as a third of the products of a small model.
 """
 
 from collections.abc import Callable
-from functools import cache
-from threading import Lock
 
 import numpy as np
 import torch
@@ -14,11 +12,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from strop.nn.attention import Rule
-from strop.nn.machine_code import WIDTH, Compiled, is_measured
-from strop.nn.row_attention_code import ADDRESSES, BLOCK, MOST_HEADS, NUMBERS, module
+from strop.nn.own_code import WIDTH, is_measured, made_once
 from strop.nn.shared_attention import Keys, Tail
 
 # B rows, H query heads, K key heads, D head size, S prefixes of P tokens, M blocks of T own tokens
+
+BLOCK = 2 * WIDTH
+"""Tokens whose keys are side by side"""
+MOST_HEADS = 6
+"""Query heads at once: two registers of scores each, keys and a factor are fifteen registers."""
+LEAST = 256
+"""Numbers of a token's queries, with fewer of which making the code takes longer than it saves."""
 
 
 def is_by_row(query_BHD: Tensor, prefixes: Keys, tail: Keys, rule: Rule) -> bool:
@@ -26,16 +30,26 @@ def is_by_row(query_BHD: Tensor, prefixes: Keys, tail: Keys, rule: Rule) -> bool
     return (
         rule.window is None
         and rule.softcap is None
+        and query_BHD.is_cpu
         and query_BHD.dtype is torch.float32
         and query_BHD.shape[2] % WIDTH == 0
+        and query_BHD.shape[1] * query_BHD.shape[2] >= LEAST
         and torch.get_num_threads() == 1
         and is_measured()
-        and all(_is_by_dimension(keys) for keys in (prefixes.keys, tail.keys))
+        and tail.keys.shape[2] == BLOCK
+        and all(_is_laid_out(keys) for keys in (prefixes, tail))
     )
 
 
-def _is_by_dimension(keys: Tensor) -> bool:
-    return keys.stride(2) == 1 and keys.stride(3) % BLOCK == 0
+def _is_laid_out(keys: Keys) -> bool:
+    """Keys by dimension, values by token, both in one piece; by blocks of tokens."""
+    head, head_dim = keys.keys.stride(1), keys.keys.shape[3]
+    tokens = head // head_dim
+    return (
+        tokens % BLOCK == 0
+        and keys.keys.stride() == (keys.keys.shape[1] * head, head, 1, tokens)
+        and keys.values.stride() == (keys.keys.shape[1] * head, head, head_dim, 1)
+    )
 
 
 class RowTable:
@@ -56,9 +70,8 @@ class RowTable:
 def row_attention(query_BHD: Tensor, prefixes: Keys, tail: Keys, table: RowTable, *, out_BHD: Tensor) -> None:
     """Write what `shared_attention` gives for the rows of one tail, whose queries are scaled, to `out`."""
     (_, num_heads, head_dim), num_key_heads = query_BHD.shape, prefixes.keys.shape[1]
-    with _making:
-        attend = _compiled(num_heads // num_key_heads, head_dim)
-    space = torch.empty(MOST_HEADS * table.most_scores)
+    attend = _compiled(num_heads // num_key_heads, head_dim)
+    space = torch.empty(MOST_HEADS * table.most_scores, dtype=torch.float32)
     keys, values = prefixes.keys, prefixes.values
     tensors = (query_BHD, keys, values, tail.keys, tail.values)
     attend(
@@ -68,10 +81,10 @@ def row_attention(query_BHD: Tensor, prefixes: Keys, tail: Keys, table: RowTable
     )
 
 
-_making = Lock()
-
-
-@cache
+@made_once
 def _compiled(query_heads: int, head_dim: int) -> Callable[..., None]:
     """For so many query heads of a key head."""
+    from strop.nn.machine_code import Compiled
+    from strop.nn.row_attention_code import ADDRESSES, NUMBERS, module
+
     return Compiled(module(query_heads, head_dim)).function("attend", len(ADDRESSES), len(NUMBERS))

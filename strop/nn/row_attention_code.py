@@ -14,16 +14,12 @@ from strop.nn.machine_code import (
     FLOAT,
     INT,
     REGISTER,
-    WIDTH,
     Code,
     integer,
     registers_of,
 )
-
-BLOCK = 2 * WIDTH
-"""Tokens whose keys are side by side"""
-MOST_HEADS = 6
-"""Query heads at once: two registers of scores each, keys and a factor are fifteen registers."""
+from strop.nn.own_code import WIDTH
+from strop.nn.row_attention import BLOCK, MOST_HEADS
 
 ADDRESSES = (
     "query",

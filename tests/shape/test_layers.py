@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HEAVY = {
     "torch",
+    "llvmlite",
     "transformers",
     "pyarrow",
     "ray",

@@ -144,11 +144,21 @@ class RunningBatch:
         return self.drop_finished()
 
     def _go_on(self) -> None:
-        self._balance()
-        every, least = range(len(self._pools)), min(map(len, self._pools))
-        shares = [[pool] for pool in every] if least >= ROWS_OF_A_LANE else [list(every)]
+        shares = self._shares()
+        if len(shares) == 1 and not self._decoder.computes_alone:
+            self._accept(self._of(shares[0]), self._drawn_next(shares[0]))
+            return
         for share, drawn in zip(shares, self._lanes.each(self._drawn_next, shares), strict=True):
             self._accept(self._of(share), drawn)
+
+    def _shares(self) -> list[list[int]]:
+        """The pools of each lane."""
+        num = min(len(self._pools), len(self.sequences) // ROWS_OF_A_LANE)
+        if num < 2:
+            return [list(range(len(self._pools)))]
+        self._balance()
+        shares = [list(range(first, len(self._pools), num)) for first in range(num)]
+        return [share for share in shares if self._of(share)]
 
     def _balance(self) -> None:
         """Lanes wait for the one that has the most rows."""

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from strop.engines.local.capacity import BLOCK_TOKENS
+from strop.errors import EngineFailed
 from strop.nn.shared_attention import Tail
 
 # R rows, N blocks in use, M blocks that there is room for, K key heads, T tokens of a block, D head size
@@ -154,7 +155,15 @@ class Blocks:
 
 def _room(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     """Zeros, of which what is never written takes no memory; torch's own are written, or may be anything.
-    What they took goes back to the machine with them: memory of the heap would stay, between other things."""
+    What they took goes back to the machine with them: memory of the heap would stay, between other things.
+    Raises EngineFailed where the machine grants no addresses for it."""
     num_bytes = math.prod(shape) * dtype.itemsize
-    pages = mmap.mmap(-1, num_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        pages = mmap.mmap(-1, num_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (OSError, OverflowError) as error:
+        raise EngineFailed(
+            f"engine.max_tokens = {shape[0] * BLOCK_TOKENS:,}: the machine grants no "
+            f"{num_bytes / 2**30:,.1f} GiB of addresses more for a layer "
+            "(`ulimit -v`, or strict overcommit); lower it"
+        ) from error
     return torch.frombuffer(pages, dtype=dtype).view(shape)

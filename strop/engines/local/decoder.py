@@ -14,6 +14,7 @@ from strop.engines.local.prefixes import Part, Prefix, parts_of
 from strop.nn.attention import Rule, attention, within
 from strop.nn.decoding_attention import Seen, decoding_attention
 from strop.nn.loading import CausalLM
+from strop.nn.own_code import is_measured
 from strop.nn.shared_attention import Keys
 
 # B rows, T tokens, H query heads, K key heads, D head size, V vocabulary
@@ -36,6 +37,11 @@ class Decoder:
         }
         self.prefixes = KVCache(**form)
         self.own = [Blocks(**form, max_tokens=max_tokens) for _ in range(num_pools)]
+
+    @property
+    def computes_alone(self) -> bool:
+        """Whether one thread decodes a few rows faster than a team: in own code."""
+        return self.model.is_fused and is_measured()
 
     @property
     def tokens(self) -> int:

@@ -1,11 +1,13 @@
 """Blocks keep what was written for a row, whoever comes and leaves, and have no holes."""
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from strop.engines.local.blocks import Blocks
 from strop.engines.local.capacity import BLOCK_TOKENS, Room, rounded
+from strop.errors import EngineFailed
 from strop.runtime.memory import resident_bytes
 
 LAYERS, HEADS, SIZE = 2, 2, 3
@@ -70,9 +72,11 @@ def test_rows_that_are_given_away_keep_their_tokens(data):
     names = [list(range(data.draw(st.integers(2, 4)))), list(range(10, 10 + data.draw(st.integers(0, 2))))]
     for blocks, of_pool in zip(pools, names, strict=True):
         blocks.add_rows(len(of_pool))
-        for _ in range(data.draw(st.integers(1, 2 * BLOCK_TOKENS))):
-            if of_pool:
-                write(blocks, of_pool)
+        for _ in range(data.draw(st.integers(0, 2 * BLOCK_TOKENS)) if of_pool else 0):
+            write(blocks, of_pool)
+    if data.draw(st.booleans()):
+        names[0].append(5)
+        pools[0].add_rows(1)
     num = data.draw(st.integers(1, len(names[0])))
     pools[0].give_last(num, pools[1])
     names[1] += names[0][-num:]
@@ -107,6 +111,14 @@ def test_what_was_never_written_is_a_number_and_takes_no_memory():
     assert blocks.keys[0].nbytes == blocks.values[0].nbytes == 2 * room
     assert not blocks.keys[0][0, 0, 0].any()
     assert resident_bytes() - before < room
+
+
+def test_a_machine_that_grants_no_addresses_is_answered_in_one_line():
+    blocks = Blocks(layers=1, heads=64, head_dim=64, dtype=torch.float32, max_tokens=2**36)
+    with pytest.raises(
+        EngineFailed, match=r"^engine\.max_tokens = 68,719,476,736: .* no 1,048,576\.0 GiB .*lower it$"
+    ):
+        blocks.add_rows(1)
 
 
 def test_what_is_taken_is_prefixes_of_one_size_and_own_tokens_in_whole_blocks():

@@ -12,6 +12,7 @@ from strop.engines.base import Request
 from strop.engines.local import batch
 from strop.engines.local.engine import LocalEngine
 from strop.engines.local.lanes import MOST, Lanes
+from strop.nn import narrow_product, row_attention
 from strop.runtime.compute import Compute
 from strop.sample import Sampling
 
@@ -44,45 +45,61 @@ async def drawn(model):
     return replies
 
 
-async def test_lanes_draw_the_same_tokens(tiny_dir, two_threads, monkeypatch):
-    model = fresh(tiny_dir)
-    together = await drawn(model)
-    monkeypatch.setattr(batch, "ROWS_OF_A_LANE", 1)
-    seen, decode = set(), batch.Decoder.decode
-
-    def watched(self, pools, *given):
-        seen.add((threading.current_thread().name.rpartition("_")[0], len(pools)))
-        return decode(self, pools, *given)
-
-    monkeypatch.setattr(batch.Decoder, "decode", watched)
-    apart = await drawn(model)
-    assert {("strop-lane", 1)} == seen
-    for one, other in zip(together, apart, strict=True):
+def same(some, others):
+    for one, other in zip(some, others, strict=True):
         assert one.ids.tolist() == other.ids.tolist()
         np.testing.assert_allclose(one.logp, other.logp, atol=1e-5)
 
 
+async def test_a_team_one_thread_and_lanes_draw_the_same_tokens(tiny_dir, two_threads, monkeypatch):
+    model, seen, decode = fresh(tiny_dir), set(), batch.Decoder.decode
+
+    def watched(self, pools, *given):
+        seen.add(threading.current_thread().name.replace("strop-", ""))
+        return decode(self, pools, *given)
+
+    async def drawn_by(rows_of_a_lane, *, alone):
+        seen.clear()
+        monkeypatch.setattr(batch, "ROWS_OF_A_LANE", rows_of_a_lane)
+        monkeypatch.setattr(batch.Decoder, "computes_alone", alone)
+        return await drawn(model), sorted(name[: name.index("_")] for name in seen)
+
+    monkeypatch.setattr(batch.Decoder, "decode", watched)
+    monkeypatch.setattr(
+        narrow_product, "LEAST", 1
+    )  # threads that compute alone do it in own code, the team not
+    monkeypatch.setattr(row_attention, "LEAST", 1)
+    by_team, threads = await drawn_by(99, alone=False)
+    assert threads == ["compute"]
+    by_one, threads = await drawn_by(99, alone=True)
+    assert set(threads) == {"lane"}
+    by_lanes, threads = await drawn_by(1, alone=True)
+    assert threads == ["lane", "lane"]
+    same(by_team, by_one)
+    same(by_team, by_lanes)
+
+
 async def test_lanes_that_are_left_with_fewer_rows_take_some_over(tiny_dir, two_threads, monkeypatch):
-    model, sizes, go_on = fresh(tiny_dir), [], batch.RunningBatch._go_on
+    model, sizes, balance = fresh(tiny_dir), [], batch.RunningBatch._balance
     together = await drawn(model)
     monkeypatch.setattr(batch, "ROWS_OF_A_LANE", 1)
     monkeypatch.setattr(batch, "WORTH_MOVING", 1)
 
     def watched(self):
-        go_on(self)
-        sizes.append([len(pool) for pool in self._pools])
-
-    monkeypatch.setattr(batch.RunningBatch, "_go_on", watched)
+        before = [len(pool) for pool in self._pools]
+        balance(self)
+        sizes.append((before, [len(pool) for pool in self._pools]))
 
     def all_in_one(self, admitted):
         self._pools[0] += admitted
         for pool, blocks in zip(self._pools, self._decoder.own, strict=True):
             blocks.add_rows(len(pool) - blocks.num_rows)
 
+    monkeypatch.setattr(batch.RunningBatch, "_balance", watched)
     monkeypatch.setattr(batch.RunningBatch, "_seat", all_in_one)
-    apart = await drawn(model)
-    assert max(abs(one - other) for one, other in sizes) <= 1
-    assert [reply.ids.tolist() for reply in apart] == [reply.ids.tolist() for reply in together]
+    same(together, await drawn(model))
+    assert any(max(before) - min(before) > 1 for before, _ in sizes)
+    assert all(max(after) - min(after) <= 1 for _, after in sizes)
 
 
 def test_parts_come_back_in_order_and_compute_alone(two_threads):

@@ -1,14 +1,18 @@
 """Products of few tokens by own code, and by torch where that code is not the fastest."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 import torch
 from cases import case
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from strop.nn import narrow_product as own
 from strop.nn import product as products
 from strop.nn.narrow_product import is_narrow, narrow_product
+from strop.nn.own_code import made_once
 from strop.nn.product import add_product, product, product_rows
 
 SHAPES = [(1, 8), (5, 16), (6, 8), (7, 24), (12, 8), (25, 64), (130, 576)]
@@ -35,7 +39,7 @@ def test_products_are_right_and_nothing_beside_them_is_written(dtype):
         for tokens in TOKENS:
             for adds in (False, True):
                 weight_OI, x_IN = tensors(*shape, tokens, dtype=dtype, are_columns=adds)
-                around = torch.randn(shape[0], tokens + 5)
+                around = tensors(shape[0], tokens + 5, 1)[0]
                 out_ON, before = around[:, 2:-3], around.clone()
                 narrow_product(weight_OI, x_IN, out_ON, adds=adds)
                 with case(shape, tokens, adds):
@@ -65,15 +69,49 @@ def test_nan_and_infinity_stay_with_their_token():
     assert (~is_finite).nonzero().flatten().tolist() == [4, 9]
 
 
-def test_threads_that_begin_together_make_the_code_once(monkeypatch):
-    own._compiled.cache_clear()
-    made, compiled = [], own._compiled.__wrapped__
-    monkeypatch.setattr(own, "_compiled", own.cache(lambda: made.append(1) or compiled()))
-    weight_OI, x_IN = tensors(25, 64, 9)
-    with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(lambda _: product_by_own(weight_OI, x_IN), range(8)))
-    assert len(made) == 1
-    assert all(torch.equal(one, found[0]) for one in found)
+def test_threads_that_begin_together_make_the_code_once():
+    both_are_here, made = Barrier(2), []
+
+    @made_once
+    def make():
+        made.append(1)
+        time.sleep(0.05)
+        return len(made)
+
+    def ask(_):
+        both_are_here.wait()
+        return make()
+
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(ask, range(2))) == [1, 1]
+
+
+def test_a_default_type_that_somebody_sets_does_not_make_the_space_too_small():
+    weight_OI, x_IN = tensors(130, 576, 64)
+    expected = product_by_own(weight_OI, x_IN)
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        found = torch.empty(130, 64, dtype=torch.float32)
+        spaces = watched_spaces(lambda: narrow_product(weight_OI, x_IN, found, adds=False))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert {space.dtype for space in spaces} == {torch.float32}
+    assert torch.equal(found, expected)
+
+
+def watched_spaces(work):
+    """The tensors that were made."""
+    made = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            out = func(*args, **(kwargs or {}))
+            made.append(out)
+            return out
+
+    with Watch():
+        work()
+    return made
 
 
 @pytest.mark.parametrize("by", ["own code", "torch"])
@@ -82,7 +120,7 @@ def test_every_product_is_right_by_own_code_and_by_torch(by, monkeypatch):
     for dtype in (torch.float32, torch.bfloat16):
         for tokens in (1, 3, 5, 15, 40, 130):
             weight_OI, x_IN = tensors(25, 64, tokens, dtype=dtype)
-            bias_O, sum_ON = torch.randn(25), torch.randn(25, tokens)
+            sum_ON, bias_O = tensors(25, tokens, 25)[0], tensors(25, 1, 1)[0][:, 0]
             expected = exact(weight_OI, x_IN.to(dtype)) + bias_O[:, None]
             tolerance = {"rtol": 1e-5, "atol": 2e-5}
             if dtype is torch.bfloat16 and tokens < products.PLAIN:
@@ -94,10 +132,13 @@ def test_every_product_is_right_by_own_code_and_by_torch(by, monkeypatch):
                 torch.testing.assert_close(out_ON, expected, **tolerance)
                 rows = product_rows(weight_OI, x_IN, bias_O)
                 torch.testing.assert_close(rows, expected.t(), **tolerance)
+                if tokens == 1:  # as the trunk lays one token out
+                    sum_ON = products.columns(sum_ON.t().contiguous())
                 for target in (sum_ON.clone(), torch.empty_like(sum_ON)):
                     add_product(sum_ON, weight_OI, x_IN, bias_O, out_ON=target)
                     torch.testing.assert_close(target, expected + sum_ON, **tolerance)
                 before = sum_ON.clone()
+                assert products._narrow(weight_OI, x_IN, sum_ON) == (by == "own code")
                 add_product(sum_ON, weight_OI, x_IN, bias_O, out_ON=sum_ON)
                 torch.testing.assert_close(sum_ON, expected + before, **tolerance)
 
@@ -105,13 +146,14 @@ def test_every_product_is_right_by_own_code_and_by_torch(by, monkeypatch):
 def test_own_code_is_for_one_thread_few_tokens_and_types_that_it_has(monkeypatch):
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
-    weight_OI, x_IN = tensors(25, 64, 40)
+    weight_OI, x_IN = tensors(1024, 64, 40)
     assert is_narrow(weight_OI, x_IN)
     for weight, tokens in (
         (weight_OI.double(), x_IN),
         (weight_OI.half(), x_IN),
         (weight_OI[:, :60], x_IN[:60]),
-        (torch.empty(64, 25).t(), x_IN),
+        (weight_OI[:1000], x_IN),
+        (torch.empty(64, 1024).t(), x_IN),
         (weight_OI, torch.empty(64, own.MANY)),
     ):
         with case(weight.dtype, weight.shape, tokens.shape):

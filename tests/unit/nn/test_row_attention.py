@@ -8,7 +8,7 @@ from cases import case
 from strop.nn import row_attention as own
 from strop.nn.attention import Rule
 from strop.nn.decoding_attention import Seen, decoding_attention
-from strop.nn.row_attention_code import BLOCK
+from strop.nn.row_attention import BLOCK
 from strop.nn.shared_attention import Keys, Tail
 
 RULE = Rule(0.3)
@@ -30,7 +30,7 @@ def some_rows(prefixes, own_tokens, *, query_heads=3, key_heads=2, head_dim=16, 
         tails.append(Tail(lengths, blocks[:, 0].copy(), blocks[:, 1].copy()))
         shape = len(blocks), key_heads, BLOCK, head_dim
         tail_keys.append(Keys(by_dimension(*shape), torch.randn(shape)))
-    shape = len(prefixes), key_heads, -(-max(prefixes) // BLOCK) * BLOCK + BLOCK, head_dim
+    shape = len(prefixes), key_heads, -(-max(prefixes) // BLOCK) * BLOCK, head_dim
     shared = Keys(by_dimension(*shape), torch.randn(shape))
     query_BHD = torch.randn(len(own_tokens), query_heads * key_heads, head_dim)
     return query_BHD, shared, tail_keys, Seen(of_row, np.array(prefixes), tails)
@@ -43,6 +43,7 @@ def both_ways(monkeypatch, rows, rule=RULE):
     wide_shared = Keys(shared.keys.double(), shared.values.double())
     expected = decoding_attention(query_BHD.double(), wide_shared, wide, seen, rule)
     monkeypatch.setattr(own, "is_measured", lambda: True)
+    monkeypatch.setattr(own, "LEAST", 1)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
     assert own.is_by_row(query_BHD, shared, tails[0], rule)
     return expected.float(), decoding_attention(query_BHD, shared, tails, seen, rule)
@@ -90,7 +91,7 @@ def test_nan_is_not_hidden(monkeypatch):
 
 
 def test_windows_caps_and_other_types_go_by_products(monkeypatch):
-    query_BHD, shared, tails, _ = some_rows([5], [1, 2])
+    query_BHD, shared, tails, _ = some_rows([5], [1, 2], query_heads=8)
     monkeypatch.setattr(own, "is_measured", lambda: True)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
     token_by_token = Keys(shared.keys.contiguous(), shared.values)
@@ -100,7 +101,9 @@ def test_windows_caps_and_other_types_go_by_products(monkeypatch):
         (query_BHD, shared, Rule(0.3, softcap=2.0)),
         (query_BHD.bfloat16(), shared, RULE),
         (query_BHD[..., :12], shared, RULE),
+        (query_BHD[:, :15], shared, RULE),
         (query_BHD, token_by_token, RULE),
+        (query_BHD, Keys(shared.keys, shared.values.transpose(1, 2).contiguous().transpose(1, 2)), RULE),
     ):
         with case(query.dtype, query.shape, rule):
             assert not own.is_by_row(query, keys, tails[0], rule)
