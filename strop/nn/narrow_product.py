@@ -31,7 +31,7 @@ PANEL = 2 * WIDTH
 def is_narrow(weight_OI: Tensor, x_IN: Tensor) -> bool:
     """Whether `narrow_product` does it, and is the fastest way: a team of threads splits torch's products."""
     return (
-        x_IN.shape[1] < MANY
+        1 < x_IN.shape[1] < MANY  # torch reads a weight for one token faster
         and weight_OI.numel() >= LEAST
         and x_IN.is_cpu
         and torch.get_num_threads() == 1

@@ -99,10 +99,7 @@ def multiplies_bfloat16() -> bool:
 def _narrow(weight_OI: Tensor, x_IN: Tensor, out_ON: Tensor | None) -> bool:
     if x_IN.dtype is not torch.float32 or not is_narrow(weight_OI, x_IN):
         return False
-    if out_ON is None:
-        return True
-    # The rows of one token are in one piece, whatever torch says of the other stride.
-    return out_ON.dtype is torch.float32 and (out_ON.shape[1] == 1 or out_ON.stride(1) == 1)
+    return out_ON is None or (out_ON.dtype is torch.float32 and out_ON.stride(1) == 1)
 
 
 def _rounded(x: Tensor, dtype: torch.dtype) -> Tensor:
