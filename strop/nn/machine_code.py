@@ -10,6 +10,7 @@ from typing import Any
 
 from llvmlite import binding, ir
 
+from strop.errors import RunError
 from strop.nn.own_code import WIDTH
 
 INT, FLOAT = ir.IntType(64), ir.FloatType()
@@ -101,10 +102,17 @@ def registers_of(number: float) -> ir.Constant:
 
 
 class Compiled:
-    """Functions of a module, by name; they run without Python's lock."""
+    """Functions of a module, by name; they run without Python's lock. Raises RunError where no memory may be
+    executed."""
 
     def __init__(self, module: ir.Module) -> None:
-        binding.check_jit_execution()  # raises OSError where no memory may be executed
+        try:
+            binding.check_jit_execution()
+        except OSError as error:
+            raise RunError(
+                f"this machine lets no code be made while a program runs ({error}); allow it, or set "
+                "ATEN_CPU_CAPABILITY=default, which goes without"
+            ) from error
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
         machine = binding.Target.from_default_triple().create_target_machine(

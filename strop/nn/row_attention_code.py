@@ -5,6 +5,8 @@ Keys lie by dimension, sixteen tokens or more side by side, so that registers ho
 so that registers hold dimensions. Both are read once for the query heads that share them.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
@@ -114,29 +116,25 @@ class _Attend(Code):
 
     def _softmax(self, scores: Any, row: "_Row") -> Any:
         """Scores become exp(score − the largest); returns their sum, everywhere."""
-        code = self.code
+        code, larger = self.code, partial(_larger, self.code)
         top = self.variable(registers_of(float("-inf")))
         with self.loop(integer(0), row.padded_end, WIDTH) as token:
             some, before = self.register(scores, token), self.value(top)
-            code.store(code.select(code.fcmp_ordered(">", before, some), before, some), top)
-        largest = self.everywhere(self._largest(self.value(top)))
+            code.store(larger(before, some), top)
+        largest = self._of_all(self.value(top), larger)
         total = self.variable(registers_of(0.0))
         with self.loop(integer(0), row.padded_end, WIDTH) as token:
             some = self._exp(code.fsub(self.register(scores, token), largest))
             self.put(some, scores, token)
             code.store(code.fadd(self.value(total), some), total)
-        numbers = [code.extract_element(self.value(total), integer(i)) for i in range(WIDTH)]
-        while len(numbers) > 1:
-            numbers = [code.fadd(a, b) for a, b in zip(numbers[::2], numbers[1::2], strict=True)]
-        return self.everywhere(numbers[0])
+        return self._of_all(self.value(total), code.fadd)
 
-    def _largest(self, register: Any) -> Any:
-        code = self.code
-        numbers = [code.extract_element(register, integer(i)) for i in range(WIDTH)]
+    def _of_all(self, register: Any, operation: Callable[[Any, Any], Any]) -> Any:
+        """The numbers of a register made one, which is everywhere."""
+        numbers = [self.code.extract_element(register, integer(i)) for i in range(WIDTH)]
         while len(numbers) > 1:
-            pairs = zip(numbers[::2], numbers[1::2], strict=True)
-            numbers = [code.select(code.fcmp_ordered(">", a, b), a, b) for a, b in pairs]
-        return numbers[0]
+            numbers = [operation(a, b) for a, b in zip(numbers[::2], numbers[1::2], strict=True)]
+        return self.everywhere(numbers[0])
 
     def _exp(self, x: Any) -> Any:
         """Of numbers that are not above 0: 2ⁿ times a polynomial of the rest (Cephes, `expf`); NaN stays."""
@@ -215,6 +213,10 @@ class _Row:
         self.padded = _whole_blocks(code, self.prefix)
         self.end = code.add(self.padded, self.own)
         self.padded_end = _whole_blocks(code, self.end)
+
+
+def _larger(code: ir.IRBuilder, a: Any, b: Any) -> Any:
+    return code.select(code.fcmp_ordered(">", a, b), a, b)
 
 
 def _whole_blocks(code: ir.IRBuilder, tokens: Any) -> Any:

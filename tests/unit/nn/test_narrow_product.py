@@ -7,10 +7,13 @@ from threading import Barrier
 import pytest
 import torch
 from cases import case
+from llvmlite import binding, ir
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from strop.errors import RunError
 from strop.nn import narrow_product as own
 from strop.nn import product as products
+from strop.nn.machine_code import Compiled
 from strop.nn.narrow_product import is_narrow, narrow_product
 from strop.nn.own_code import made_once
 from strop.nn.product import add_product, product, product_rows
@@ -84,6 +87,15 @@ def test_threads_that_begin_together_make_the_code_once():
 
     with ThreadPoolExecutor(2) as threads:
         assert list(threads.map(ask, range(2))) == [1, 1]
+
+
+def test_a_machine_that_executes_no_new_code_is_answered_in_one_line(monkeypatch):
+    def refuses():
+        raise OSError("cannot allocate executable memory")
+
+    monkeypatch.setattr(binding, "check_jit_execution", refuses)
+    with pytest.raises(RunError, match=r"^this machine lets no code be made .* ATEN_CPU_CAPABILITY=default"):
+        Compiled(ir.Module())
 
 
 def test_a_default_type_that_somebody_sets_does_not_make_the_space_too_small():

@@ -5,6 +5,7 @@ import pytest
 import torch
 from cases import case
 
+from strop.engines.local.capacity import BLOCK_TOKENS
 from strop.nn import row_attention as own
 from strop.nn.attention import Rule
 from strop.nn.decoding_attention import Seen, decoding_attention
@@ -14,25 +15,33 @@ from strop.nn.shared_attention import Keys, Tail
 RULE = Rule(0.3)
 
 
-def by_dimension(*shape):
+def by_dimension(*shape, generator):
     """[…, tokens, head size], with the tokens of a dimension side by side."""
-    return torch.randn(*shape[:-2], shape[-1], shape[-2]).transpose(-2, -1)
+    return torch.randn(*shape[:-2], shape[-1], shape[-2], generator=generator).transpose(-2, -1)
+
+
+def keys_and_values(*shape, generator):
+    return Keys(by_dimension(*shape, generator=generator), torch.randn(shape, generator=generator))
+
+
+def test_blocks_of_the_cache_are_those_that_own_code_reads():
+    assert BLOCK == BLOCK_TOKENS
 
 
 def some_rows(prefixes, own_tokens, *, query_heads=3, key_heads=2, head_dim=16, seed=0):
     """Rows in two tails, whose blocks lie in no order; the queries, what they look at, and where it lies."""
     rng = np.random.default_rng(seed)
-    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
     of_row = rng.integers(0, len(prefixes), len(own_tokens))
     tails, tail_keys = [], []
     for lengths in np.array_split(np.array(own_tokens), 2):
         blocks = rng.permutation([(r, t) for r, n in enumerate(lengths) for t in range(0, n, BLOCK)])
         tails.append(Tail(lengths, blocks[:, 0].copy(), blocks[:, 1].copy()))
         shape = len(blocks), key_heads, BLOCK, head_dim
-        tail_keys.append(Keys(by_dimension(*shape), torch.randn(shape)))
+        tail_keys.append(keys_and_values(*shape, generator=generator))
     shape = len(prefixes), key_heads, -(-max(prefixes) // BLOCK) * BLOCK, head_dim
-    shared = Keys(by_dimension(*shape), torch.randn(shape))
-    query_BHD = torch.randn(len(own_tokens), query_heads * key_heads, head_dim)
+    shared = keys_and_values(*shape, generator=generator)
+    query_BHD = torch.randn(len(own_tokens), query_heads * key_heads, head_dim, generator=generator)
     return query_BHD, shared, tail_keys, Seen(of_row, np.array(prefixes), tails)
 
 
